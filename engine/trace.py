@@ -1,0 +1,132 @@
+"""The bounded trace of one session: typed events in order, exported as JSON Lines and loaded back.
+
+Line 1 of an export is a header (schema version, checkpoint, settings, software versions); every later line is one
+event's `to_dict()`. Unknown kinds or fields make a load fail with one sentence: a trace is data from elsewhere.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_type_hints
+
+from engine import events as ev
+from engine.errors import EngineError
+
+SCHEMA = 1
+CAPACITY = 50_000
+"""Events kept; older ones are dropped and counted in `Trace.dropped`."""
+
+KINDS: dict[str, type[ev.Event]] = {
+    cls.kind: cls for cls in vars(ev).values() if isinstance(cls, type) and issubclass(cls, ev.Event) and cls is not ev.Event
+}
+
+E = TypeVar("E", bound=ev.Event)
+
+
+@dataclass(frozen=True)
+class TraceHeader:
+    """What a reader needs to know about where a trace came from."""
+
+    checkpoint: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+
+class Trace:
+    """Append-only, bounded, iterable. `append` stamps `seq` and `t`; `since(seq)` serves incremental readers."""
+
+    def __init__(self, header: TraceHeader, capacity: int = CAPACITY) -> None:
+        self.header = header
+        self._events: deque[ev.Event] = deque(maxlen=capacity)
+        self._next_seq = 0
+        self._start = time.perf_counter()
+
+    def append(self, event: E) -> E:
+        """Stamp the event with the next `seq` and the session clock, keep it, and return the stamped one."""
+        stamped = dataclasses.replace(event, seq=self._next_seq, t=time.perf_counter() - self._start)
+        self._next_seq += 1
+        self._events.append(stamped)
+        return stamped
+
+    def __iter__(self) -> Iterator[ev.Event]:
+        return iter(tuple(self._events))
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    @property
+    def next_seq(self) -> int:
+        """The `seq` the next event will get: the number of events ever appended."""
+        return self._next_seq
+
+    @property
+    def dropped(self) -> int:
+        """Events no longer kept because the trace is bounded."""
+        return self._next_seq - len(self._events)
+
+    def since(self, seq: int) -> list[ev.Event]:
+        """The kept events whose `seq` is at least `seq`, in order. Safe to call while another thread appends."""
+        snapshot = list(self._events)
+        if not snapshot:
+            return []
+        return snapshot[max(0, seq - snapshot[0].seq) :]
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The kept events of one class, in order."""
+        return [e for e in self if isinstance(e, kind)]
+
+    def export(self) -> Iterator[str]:
+        """The lines of a JSON Lines file, header first, without line ends."""
+        yield json.dumps({"kind": "header"} | dataclasses.asdict(self.header), sort_keys=True)
+        for event in self:
+            yield json.dumps(event.to_dict(), sort_keys=True)
+
+    @classmethod
+    def load(cls, lines: Iterable[str]) -> Trace:
+        """Rebuild a trace from `export`'s lines. Raises `EngineError` naming the first line that does not fit."""
+        rows = iter(enumerate(lines, start=1))
+        try:
+            number, first = next(rows)
+        except StopIteration:
+            raise EngineError("The trace is empty; export it again.") from None
+        header = _object(first, number)
+        if header.pop("kind", None) != "header" or header.get("schema") != SCHEMA:
+            raise EngineError(f"Line 1 is not the header of a trace of schema {SCHEMA}; export it again with this version.")
+        try:
+            trace = cls(TraceHeader(**header))
+        except TypeError:
+            raise EngineError("Line 1 is not a trace header this version knows; export it again.") from None
+        for number, line in rows:
+            if line.strip():
+                event = _event(_object(line, number), number)
+                trace._events.append(event)
+                trace._next_seq = event.seq + 1
+        return trace
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise EngineError(f"Line {number} of the trace is not a JSON object; the file is damaged or not a trace.")
+    return value
+
+
+def _event(row: dict[str, Any], number: int) -> ev.Event:
+    cls = KINDS.get(str(row.pop("kind", None)))
+    if cls is None:
+        raise EngineError(f"Line {number} of the trace has an event kind this version does not know.")
+    row.pop("correction", None)
+    hints = get_type_hints(cls)
+    try:
+        return cls(**{k: tuple(v) if isinstance(v, list) and "tuple" in str(hints[k]) else v for k, v in row.items()})
+    except (TypeError, KeyError):
+        raise EngineError(f"Line {number} of the trace does not have the fields of its kind.") from None
