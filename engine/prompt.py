@@ -1,0 +1,202 @@
+"""The ids of the next prompt of a conversation: pure functions, no model.
+
+A conversation is kept twice: as messages (text, for the template) and as the ids each answer was generated
+with. The template is rendered as text; where it shows an answer unchanged, that answer's own ids are used,
+and only the text around it is tokenised. So a prompt is a function of the conversation alone, whatever the
+caches hold at the moment, and an answer is never tokenised otherwise than it was generated. If the rendered
+text cannot be taken apart, what follows the session's own decoded text is tokenised; failing that, all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jinja2 import TemplateError
+
+from engine.detokenize import Vocabulary, decode_ids
+from engine.errors import EngineError
+
+Message = dict[str, str]
+Part = str | tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An assistant message as it was generated."""
+
+    ids: tuple[int, ...]
+    """What was shown of it, stop id included."""
+    text: str
+    """Its content in the messages."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The ids of a prompt, generation prompt included."""
+
+    ids: list[int]
+    checkpoint_at: int | None
+    """Length in ids without the live assistant header; None without a header or a token edge before it."""
+    source: Literal["stored", "history", "text"]
+    """Which ids earlier answers have: as stored, as the session holds them, or from their text."""
+
+
+def render(tokenizer: Any, messages: Sequence[Mapping[str, str]], *, header: bool) -> str:
+    """The template's text for `messages`, with the live assistant header if `header`.
+
+    Raises `EngineError` when the checkpoint has no chat template or its template refuses the conversation.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        raise EngineError("This checkpoint has no chat template; load an instruction-tuned one to chat.")
+    try:
+        text: str = tokenizer.apply_chat_template(
+            [dict(m) for m in messages], tokenize=False, add_generation_prompt=header
+        )
+    except (TemplateError, TypeError, ValueError) as error:
+        roles = ", ".join(m["role"] for m in messages[:4])
+        raise EngineError(
+            f"The chat template refuses these messages (roles {roles}): {str(error).rstrip('.')}; "
+            "clear the conversation, and leave out the system message if there is one."
+        ) from error
+    return text
+
+
+def build_prompt(
+    tokenizer: Any,
+    messages: Sequence[Mapping[str, str]],
+    answers: Mapping[int, Answer],
+    history: Sequence[int] = (),
+    stop_ids: Iterable[int] = (),
+) -> Prompt:
+    """The next prompt of a conversation whose last message is the user's.
+
+    `answers` maps indices of `messages` to what was generated there; `history` is the session's emitted one.
+    Raises `EngineError` as `render` does.
+    """
+    full = render(tokenizer, messages, header=True)
+    base = render(tokenizer, messages, header=False)
+    header = full[len(base) :] if full.startswith(base) else ""
+    parts = _splice(tokenizer, messages, answers, full, frozenset(stop_ids)) if answers else None
+    if parts is not None:
+        return _assemble(tokenizer, parts, header, "stored")
+    held = decode_ids(tokenizer, history, specials=True)
+    if held and full.startswith(held) and len(full) > len(held):
+        return _assemble(tokenizer, [tuple(history), full[len(held) :]], header, "history")
+    return _assemble(tokenizer, [full], header, "text")
+
+
+def _splice(
+    tokenizer: Any,
+    messages: Sequence[Mapping[str, str]],
+    answers: Mapping[int, Answer],
+    full: str,
+    stop_ids: frozenset[int],
+) -> list[Part] | None:
+    """`full` as text runs and stored ids in turn, or None if the places of the answers cannot be told."""
+    order = sorted(answers)
+    frames = _frames(tokenizer, messages, order, full)
+    if frames is None or not full.startswith(frames[0]) or not full.endswith(frames[-1]):
+        return None
+    parts: list[Part] = []
+    run, at = frames[0], len(frames[0])
+    for place, index in enumerate(order, start=1):
+        answer, frame = answers[index], frames[place]
+        last = place == len(order)
+        if last:
+            end = len(full) - len(frame)
+        elif full.startswith(answer.text + frame, at):
+            end = at + len(answer.text)
+        else:
+            end = full.find(frame, at)
+        if end < at:
+            return None
+        if full[at:end] == answer.text:
+            parts += [run, _without_stop(answer.ids, stop_ids)]
+            run = frame
+        else:  # the template rewrote it (stripped its thinking, trimmed it): its text counts
+            run += full[at:end] + frame
+        at = end + len(frame)
+    return [*parts, run] if at == len(full) else None
+
+
+def _frames(
+    tokenizer: Any, messages: Sequence[Mapping[str, str]], order: Sequence[int], full: str
+) -> list[str] | None:
+    """What the template writes before, between and after the answers: `len(order) + 1` texts."""
+    stem = "answer"
+    while stem in full:
+        stem += "q"
+    marked = [dict(m) for m in messages]
+    for index in order:
+        marked[index]["content"] = f"{stem}{index}end"
+    try:
+        rest = render(tokenizer, marked, header=True)
+    except EngineError:
+        return None
+    frames = []
+    for index in order:
+        frame, found, rest = rest.partition(f"{stem}{index}end")
+        if not found:
+            return None
+        frames.append(frame)
+    return None if stem in rest else [*frames, rest]
+
+
+def _without_stop(ids: tuple[int, ...], stop_ids: frozenset[int]) -> tuple[int, ...]:
+    """The ids less a final stop id: the template writes its own end of turn."""
+    return ids[:-1] if ids and ids[-1] in stop_ids else ids
+
+
+def _assemble(
+    tokenizer: Any, parts: Sequence[Part], header: str, source: Literal["stored", "history", "text"]
+) -> Prompt:
+    """Tokenise the text parts, each in its place, and find the token edge before the live header."""
+    ids: list[int] = []
+    for part in parts[:-1]:
+        ids += part if isinstance(part, tuple) else encode(tokenizer, part, after=bool(ids))
+    tail = parts[-1]
+    assert isinstance(tail, str)
+    start, after = len(ids), bool(ids)
+    ids += encode(tokenizer, tail, after=after)
+    if not header or not tail.endswith(header):
+        return Prompt(ids, None, source)
+    before = encode(tokenizer, tail[: -len(header)], after=after)
+    edge = ids[start : start + len(before)] == before
+    return Prompt(ids, start + len(before) if edge else None, source)
+
+
+def encode(tokenizer: Any, text: str, *, after: bool = False) -> list[int]:
+    """The ids of `text`, nothing added; with `after`, as it is tokenised behind other text.
+
+    SentencePiece tokenizers put a space before a text that begins with an ordinary piece. Behind an answer
+    that space would be an invention, so what comes before the first added token is then encoded behind an
+    anchor that is cut off again; which anchor works depends on the tokenizer, and decoding tells.
+    """
+    cut = _first_added(tokenizer, text) if after else 0
+    return _encode_behind(tokenizer, text[:cut]) + _encode(tokenizer, text[cut:])
+
+
+def _encode_behind(tokenizer: Any, text: str) -> list[int]:
+    """The ids of a text without added tokens, as it is tokenised behind other text."""
+    if not text:
+        return []
+    vocabulary = Vocabulary(tokenizer)
+    for anchor in [*tokenizer.all_special_tokens[:1], "\n", "."]:
+        head = _encode(tokenizer, anchor)
+        both = _encode(tokenizer, anchor + text)
+        if both[: len(head)] == head and vocabulary.decode(both) == vocabulary.decode(head) + text:
+            return both[len(head) :]
+    return _encode(tokenizer, text)
+
+
+def _encode(tokenizer: Any, text: str) -> list[int]:
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
+    return ids
+
+
+def _first_added(tokenizer: Any, text: str) -> int:
+    """Where the first added token begins in `text`, its length if there is none."""
+    found = [text.find(token.content) for token in tokenizer.added_tokens_decoder.values()]
+    return min((at for at in found if at >= 0), default=len(text))
