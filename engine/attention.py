@@ -60,7 +60,9 @@ def blockwise_attention(
     """
     unknown = sorted(k for k, v in kwargs.items() if v is not None and k not in _HARMLESS)
     if unknown or dropout:
-        raise TypeError(f"{type(module).__name__} passes {unknown or ['dropout']} to attention, which is not served exactly.")
+        raise TypeError(
+            f"{type(module).__name__} passes {unknown or ['dropout']} to attention, which is not served exactly."
+        )
     out = blockwise.reference(
         query[0],
         key,
@@ -83,8 +85,7 @@ def additive_mask(*args: Any, dtype: torch.dtype = torch.float32, **kwargs: Any)
     return bias.masked_fill_(~allowed, float("-inf"))
 
 
-def register() -> None:
-    """Make `attn_implementation="draftscope"` known to transformers. Calling it again changes nothing."""
-    attention: Callable[..., Any] = blockwise_attention
+def register(attention: Callable[..., Any] = blockwise_attention) -> None:
+    """Make `attn_implementation="draftscope"` known to transformers; `attention` may wrap ours, to count its calls."""
     AttentionInterface.register(NAME, attention)
     AttentionMaskInterface.register(NAME, additive_mask)

@@ -41,9 +41,7 @@ class SlotLayer(CacheLayerMixin):
         super().__init__()
         assert capacity % BLOCK == 0
         self.keys: Tensor = lazy_zeros((shape.kv_heads, capacity, shape.key_dim), dtype, device)
-        self.values: Tensor = lazy_zeros(
-            (capacity // BLOCK, shape.kv_heads, BLOCK, shape.value_dim), dtype, device
-        )
+        self.values: Tensor = lazy_zeros((capacity // BLOCK, shape.kv_heads, BLOCK, shape.value_dim), dtype, device)
         self.start = 0
         self.is_initialized = True
 
@@ -100,7 +98,12 @@ class CacheSlot(Cache):
 
     def write_at(self, start: int, width: int) -> None:
         """Aim the next forward of `width` columns at rows `start..start+width`."""
-        assert 0 <= start <= self.length and start + width <= self.capacity, (start, self.length, width, self.capacity)
+        assert 0 <= start <= self.length and start + width <= self.capacity, (
+            start,
+            self.length,
+            width,
+            self.capacity,
+        )
         for layer in self.slot_layers:
             layer.start = start
         self._written = max(self._written, start + width)

@@ -9,6 +9,7 @@ every earlier draft was accepted and a draft stood at i).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 POSITIONS = 8
@@ -63,7 +64,7 @@ class SpecTelemetry:
         """The field-wise sum of the two, as a new object."""
         return self._zip(other, lambda a, b: a + b)
 
-    def _zip(self, other: SpecTelemetry, op) -> SpecTelemetry:  # type: ignore[no-untyped-def]
+    def _zip(self, other: SpecTelemetry, op: Callable[[int, int], int]) -> SpecTelemetry:
         return SpecTelemetry(
             op(self.rounds, other.rounds),
             op(self.drafted, other.drafted),

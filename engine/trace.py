@@ -12,7 +12,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from engine import events as ev
 from engine.errors import EngineError
@@ -22,7 +23,9 @@ CAPACITY = 50_000
 """Events kept; older ones are dropped and counted in `Trace.dropped`."""
 
 KINDS: dict[str, type[ev.Event]] = {
-    cls.kind: cls for cls in vars(ev).values() if isinstance(cls, type) and issubclass(cls, ev.Event) and cls is not ev.Event
+    cls.kind: cls
+    for cls in vars(ev).values()
+    if isinstance(cls, type) and issubclass(cls, ev.Event) and cls is not ev.Event
 }
 
 E = TypeVar("E", bound=ev.Event)
@@ -97,7 +100,9 @@ class Trace:
             raise EngineError("The trace is empty; export it again.") from None
         header = _object(first, number)
         if header.pop("kind", None) != "header" or header.get("schema") != SCHEMA:
-            raise EngineError(f"Line 1 is not the header of a trace of schema {SCHEMA}; export it again with this version.")
+            raise EngineError(
+                f"Line 1 is not the header of a trace of schema {SCHEMA}; export it again with this version."
+            )
         try:
             trace = cls(TraceHeader(**header))
         except TypeError:
@@ -127,6 +132,25 @@ def _event(row: dict[str, Any], number: int) -> ev.Event:
     row.pop("correction", None)
     hints = get_type_hints(cls)
     try:
-        return cls(**{k: tuple(v) if isinstance(v, list) and "tuple" in str(hints[k]) else v for k, v in row.items()})
+        fields: dict[str, Any] = {key: _typed(value, hints[key]) for key, value in row.items()}
+        return cls(**fields)
     except (TypeError, KeyError):
         raise EngineError(f"Line {number} of the trace does not have the fields of its kind.") from None
+
+
+def _typed(value: Any, hint: Any) -> Any:
+    """`value` as a field of type `hint`, lists as tuples. Raises TypeError when it is of another type."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise TypeError
+        return tuple(_typed(item, args[0]) for item in value)
+    if origin is Literal:
+        allowed = value in args
+    elif origin is UnionType:
+        allowed = any(value is None if arg is type(None) else type(value) is arg for arg in args)
+    else:
+        allowed = type(value) is hint or (hint is float and type(value) is int)
+    if not allowed:
+        raise TypeError
+    return value

@@ -1,0 +1,26 @@
+"""Draftscope's engine: speculative sessions over a Hugging Face checkpoint, usable from a script in five lines."""
+
+from __future__ import annotations
+
+from engine.burst import Burst, generate_spec_session, spec_flush_pending
+from engine.engine import Engine, load_engine
+from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
+from engine.rewind import spec_rewind_to_checkpoint
+from engine.session import SpecSession
+from engine.telemetry import SpecTelemetry
+
+__all__ = [
+    "Burst",
+    "CheckpointError",
+    "ContextFull",
+    "DrafterMismatch",
+    "Engine",
+    "EngineError",
+    "SessionStateError",
+    "SpecSession",
+    "SpecTelemetry",
+    "generate_spec_session",
+    "load_engine",
+    "spec_flush_pending",
+    "spec_rewind_to_checkpoint",
+]

@@ -1,0 +1,223 @@
+"""`Engine`: one loaded checkpoint, its trunk, widths and slots; makes sessions."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import torch
+import transformers
+
+from engine import attention
+from engine.checkpoints import Checkpoint, load_checkpoint
+from engine.drafters import Drafter, make_drafter
+from engine.errors import CheckpointError, EngineError
+from engine.session import SpecSession, require_draft_len
+from engine.slots import SlotPool
+from engine.trace import Trace, TraceHeader
+from engine.trunk import Trunk
+from engine.verify_attention import require_servable
+from engine.width import plan_widths
+
+T = TypeVar("T")
+Progress = Callable[[str, float | None], None]
+
+MAX_DRAFT_LEN = 7
+PREFILL_CHUNK = 64
+"""Tokens per prefill forward: short enough that a Stop acts at once on two cores, long enough to be efficient."""
+
+
+class Engine:
+    """A loaded checkpoint, ready to make sessions. Made by `load_engine`."""
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        drafter: str | Drafter = "ngram",
+        draft_len: int = MAX_DRAFT_LEN,
+        max_draft_len: int = MAX_DRAFT_LEN,
+        max_ctx: int = 4096,
+        slots: int = 4,
+        debug: bool | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        say = progress or (lambda sentence, fraction: None)
+        self.checkpoint = checkpoint
+        self.max_ctx = max_ctx
+        self.max_draft_len = max_draft_len
+        self.prefill_chunk = PREFILL_CHUNK
+        self.debug = bool(os.environ.get("DRAFTSCOPE_DEBUG")) if debug is None else debug
+        self._default = (drafter, require_draft_len(draft_len, max_draft_len))
+        if isinstance(drafter, str):
+            make_drafter(drafter)
+        say("Checking that the model can be served exactly", 0.7)
+        self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
+        _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
+        say("Measuring forward widths on this device", 0.8)
+        self.widths = _prepare(checkpoint, lambda: plan_widths(self.trunk, max_draft_len))
+        self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)
+        say("Ready", 1.0)
+
+    @property
+    def width(self) -> int:
+        """W, the columns of every round."""
+        return self.widths.width
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether greedy text is bit-identical to plain decoding on this device, and why."""
+        return self.widths.verdict
+
+    @property
+    def exact(self) -> bool:
+        """Whether the probes found that no row's bits depend on what shares its forward."""
+        return self.widths.exact
+
+    @property
+    def tokenizer(self) -> Any:
+        """The checkpoint's tokenizer."""
+        return self.checkpoint.tokenizer
+
+    @property
+    def stop_ids(self) -> frozenset[int]:
+        """Every end-of-turn id of the checkpoint."""
+        return self.checkpoint.stop_ids
+
+    def new_session(self, drafter: str | Drafter | None = None, draft_len: int | None = None) -> SpecSession:
+        """A fresh session; the drafter and draft length default to the engine's. Raises DrafterMismatch."""
+        name, length = self._default
+        return SpecSession(
+            self,
+            name if drafter is None else drafter,
+            require_draft_len(length if draft_len is None else draft_len, self.max_draft_len),
+        )
+
+    def memory(self) -> dict[str, int]:
+        """Bytes: `weights`, `slots` (reserved; on the CPU only touched pages are resident)."""
+        return {"weights": self.checkpoint.bytes, "slots": self.slots.nbytes}
+
+    def new_trace(self) -> Trace:
+        """An empty trace whose header names this engine's checkpoint, settings and software."""
+        return Trace(
+            TraceHeader(
+                checkpoint=self.checkpoint.id,
+                settings={
+                    "dtype": str(self.trunk.dtype).removeprefix("torch."),
+                    "device": str(self.trunk.device),
+                    "max_ctx": self.max_ctx,
+                    "width": self.width,
+                    "max_draft_len": self.max_draft_len,
+                    "exact": self.exact,
+                },
+                versions={
+                    "python": platform.python_version(),
+                    "torch": torch.__version__,
+                    "transformers": transformers.__version__,
+                },
+            )
+        )
+
+
+def load_engine(
+    ref: str = "default",
+    *,
+    drafter: str | Drafter = "ngram",
+    draft_len: int | None = None,
+    max_draft_len: int = MAX_DRAFT_LEN,
+    device: str = "auto",
+    dtype: str = "auto",
+    max_ctx: int = 4096,
+    slots: int = 4,
+    trust_remote_code: bool = False,
+    debug: bool | None = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """Load a checkpoint and prove its widths.
+
+    Args:
+        ref: `default`, a local folder, a `.gguf` file, or a Hub id.
+        drafter: default drafter of its sessions. draft_len: most drafts a round, `max_draft_len` by default.
+        max_draft_len: 0 .. 32; fixes the round width W. 0 is the plain baseline at width 1.
+        device: `auto`, `cpu`, `cuda`, `cuda:N`. dtype: `auto`, `float32`, `bfloat16`, `float16`.
+        max_ctx: rows a session may commit. slots: sessions whose rows are resident at a time.
+        debug: assert the session invariants after every call (default: env DRAFTSCOPE_DEBUG).
+        progress: told what is going on, with a fraction; what it raises stops the load.
+
+    Raises:
+        CheckpointError: the checkpoint cannot be found, read, fitted or served exactly.
+        DrafterMismatch: the drafter is unknown or the draft length out of range.
+        EngineError: another setting is out of range.
+    """
+    require_draft_len(max_draft_len, 32)
+    _require_count("max_ctx", max_ctx, 16)
+    _require_count("slots", slots, 1)
+    make_drafter(drafter)
+    where = _device(device)
+    checkpoint = load_checkpoint(
+        ref,
+        device=where,
+        dtype=_dtype(dtype, where),
+        attn_implementation=attention.NAME,
+        max_ctx=max_ctx,
+        trust_remote_code=trust_remote_code,
+        progress=progress,
+    )
+    most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None)
+    if most is not None and max_ctx > most:
+        raise CheckpointError(
+            f"{checkpoint.id} has a context of {most} tokens, and max_ctx is {max_ctx}; "
+            f"start with --max-ctx {most} or less."
+        )
+    return Engine(
+        checkpoint,
+        drafter=drafter,
+        draft_len=max_draft_len if draft_len is None else draft_len,
+        max_draft_len=max_draft_len,
+        max_ctx=max_ctx,
+        slots=slots,
+        debug=debug,
+        progress=progress,
+    )
+
+
+def _prepare(checkpoint: Checkpoint, step: Callable[[], T]) -> T:
+    """Run a preparation step; what a model class trips over becomes one sentence."""
+    try:
+        return step()
+    except (EngineError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        raise CheckpointError(
+            f"{checkpoint.id} ({type(checkpoint.model).__name__}) cannot be served by this engine: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _require_count(name: str, value: int, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise EngineError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise EngineError(f"There is no device {name!r}; use auto, cpu, cuda or cuda:N.") from None
+    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and not torch.cuda.is_available()):
+        raise EngineError(f"Device {name!r} is not available on this machine; use --device cpu or auto.")
+    return device
+
+
+def _dtype(name: str, device: torch.device) -> torch.dtype | Literal["auto"]:
+    """`auto` is fp32 on the CPU and the checkpoint's own dtype on a GPU."""
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else "auto"
+    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    if name not in known:
+        raise EngineError(f"There is no dtype {name!r}; use auto, {', '.join(known)}.")
+    return known[name]

@@ -1,0 +1,160 @@
+"""Going back: to a checkpoint, past unwanted overshoot, or to nothing. Rows rewind by length, exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from engine.errors import SessionStateError
+from engine.events import CheckpointEvent, OvershootEvent, PendingEvent, RewindEvent
+from engine.session import MAX_POINTS, RewindPoint
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from engine.session import SpecSession
+
+
+def spec_rewind_to_checkpoint(session: SpecSession, pos: int | None = None) -> int:
+    """Go back to a retained checkpoint, the latest by default, and return its position.
+
+    Later checkpoints are dropped, the one used is kept. Its own logits row restores `next_pred`, so a continuation
+    from here needs no forward of its own.
+
+    Raises:
+        SessionStateError: there is no checkpoint, or none at `pos`; nothing changed.
+    """
+    with session.exclusive("spec_rewind_to_checkpoint"):
+        point = _find(session, pos)
+        before = len(session.committed)
+        _drop_pending(session, via="rewind")
+        session.truncate(point.pos)
+        _predict(session, point.logits, point.last_h)
+        if session.drafter.name == point.drafter:
+            session.drafter.restore(point.snapshot, point.last_h)
+        else:
+            _start_drafter_over(session)
+        session.failed = False
+        session.trace.append(
+            RewindEvent(
+                turn=session.turn,
+                start=before,
+                to=point.pos,
+                cause="checkpoint",
+                retained=tuple(session.rewind_points()),
+            )
+        )
+        return point.pos
+
+
+def drop_overshoot(session: SpecSession, count: int) -> None:
+    """Forget the last `count` emitted tokens, which nobody was shown, all of them from the last round.
+
+    The last one that stays is committed, the first dropped one becomes `next_pred`: what a trim would have left.
+
+    Raises:
+        SessionStateError: the tokens are not all from the last round, or the session does not end in one.
+    """
+    with session.exclusive("drop_overshoot", allow_failed=False):
+        tail = session.tail
+        if count == 0:
+            return
+        if session.pending_tok is None or tail is None or not 0 < count <= len(tail.tokens):
+            raise SessionStateError(
+                f"Only tokens of the last round can be dropped ({len(tail.tokens) if tail else 0}, not {count}); "
+                "use spec_rewind_to_checkpoint to go back further."
+            )
+        kept = len(tail.tokens) - count
+        dropped = tail.tokens[kept:]
+        before = len(session.committed)
+        _drop_pending(session, via="trim")
+        session.truncate(tail.base + 1 + kept)
+        _predict(session, tail.logits[kept], tail.hidden[kept].clone())
+        session.drafter.truncate(len(session.committed), session.last_h)
+        position = len(session.committed)
+        session.trace.append(
+            RewindEvent(
+                turn=session.turn,
+                start=before,
+                to=position,
+                cause="overshoot",
+                retained=tuple(session.rewind_points()),
+            )
+        )
+        session.trace.append(OvershootEvent(action="dropped", tokens=dropped, turn=session.turn, pos=position))
+
+
+def reset(session: SpecSession, cause: Literal["prime", "clear"] = "clear") -> None:
+    """Back to no rows. Trace, telemetry and random counters live on."""
+    with session.exclusive("reset"):
+        before = len(session.committed)
+        _drop_pending(session, via="rewind")
+        session.truncate(0)
+        session.next_pred = session.last_h = session.last_logits = None
+        session.failed = False
+        if session.slot is not None:
+            session.slot.scrub()
+        session.drafter.start([], None)
+        session.trace.append(RewindEvent(turn=session.turn, start=before, to=0, cause=cause, retained=()))
+
+
+def take_point(
+    session: SpecSession,
+    pos: int,
+    logits: Tensor,
+    last_h: Tensor,
+    role: Literal["header", "prompt"],
+    snapshot: object,
+) -> None:
+    """Retain a rewind point at `pos`; replaces one at the same position, and the oldest go when there are too many."""
+    point = RewindPoint(pos, session.turn, logits, last_h, session.drafter.name, snapshot)
+    session.points = [*(p for p in session.points if p.pos < pos), point][-MAX_POINTS:]
+    session.trace.append(
+        CheckpointEvent(
+            turn=session.turn,
+            pos=pos,
+            role=role,
+            bytes=point.nbytes,
+            retained=tuple(session.rewind_points()),
+        )
+    )
+
+
+def _find(session: SpecSession, pos: int | None) -> RewindPoint:
+    if not session.points:
+        raise SessionStateError("There is no checkpoint to rewind to yet; run a turn first.")
+    if pos is None:
+        return session.points[-1]
+    for point in session.points:
+        if point.pos == pos:
+            return point
+    raise SessionStateError(
+        f"There is no checkpoint at {pos} (committed length {len(session.committed)}); retained ones are at "
+        f"{', '.join(map(str, session.rewind_points()))}."
+    )
+
+
+def _drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
+    if session.pending_tok is None:
+        return
+    token, session.pending_tok = session.pending_tok, None
+    session.trace.append(
+        PendingEvent(
+            transition="drop",
+            token=token,
+            pos=len(session.committed),
+            turn=session.turn,
+            burst=session.bursts,
+            via=via,
+            state="PREDICTED",
+        )
+    )
+
+
+def _predict(session: SpecSession, logits: Tensor, last_h: Tensor) -> None:
+    session.last_logits, session.last_h = logits, last_h
+    session.next_pred = int(logits.argmax())
+
+
+def _start_drafter_over(session: SpecSession) -> None:
+    """Another drafter made the snapshot: token-only ones index the rows again, hidden-based ones start cold."""
+    session.drafter.start(session.committed, session.last_h)

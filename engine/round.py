@@ -1,0 +1,151 @@
+"""One round in four stages: draft, verify, accept, commit (Leviathan et al. 2023, algorithm 1, greedy).
+
+    drafts  = drafter.propose(pending)                       at most K
+    choices = argmax(trunk([pending, *drafts] padded to W))  one forward
+    outcome = accept(drafts, choices)                        pure
+    rows of [pending, *accepted] stay; the last emitted token becomes the pending one
+
+A stage may be run alone (a step mode does); `commit` is the only one that changes the session.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from engine.accept import Outcome, accept_greedy, trim
+from engine.errors import DrafterMismatch
+from engine.events import ContextEvent, DrafterEvent, RoundEvent
+from engine.session import Tail
+
+if TYPE_CHECKING:
+    from engine.session import SpecSession
+    from engine.trunk import TrunkOut
+
+
+class Round:
+    """One round of a session whose pending token is set and which has room for at least one row."""
+
+    def __init__(self, session: SpecSession, stop_ids: Collection[int], limit: int | None = None) -> None:
+        """`limit`: most tokens to emit, the rest trimmed before the next forward; None keeps them all."""
+        assert session.pending_tok is not None and session.slot is not None and session.room() >= 1
+        self.session = session
+        self.pending: int = session.pending_tok
+        self.stop_ids = stop_ids
+        self.limit = limit
+        self.drafts: list[int] = []
+        self.choices: list[int] = []
+        self.outcome: Outcome | None = None
+        self._out: TrunkOut | None = None
+        self._begin = time.perf_counter()
+        self._ms = {"draft": 0.0, "verify": 0.0, "accept": 0.0}
+
+    def run(self) -> RoundEvent:
+        """All four stages."""
+        self.draft()
+        self.verify()
+        self.accept()
+        return self.commit()
+
+    def draft(self) -> list[int]:
+        """Ask the drafter for at most K tokens, K clamped by the room left. Raises DrafterMismatch on a bad id."""
+        clock = time.perf_counter()
+        session = self.session
+        most = min(session.draft_len, session.engine.width - 1, session.room() - 1)
+        if most < session.draft_len:
+            session.trace.append(
+                ContextEvent(action="clamped", used=len(session.committed), max_ctx=session.engine.max_ctx)
+            )
+        if most > 0 and not self._past_drafter_context():
+            drafts = session.drafter.propose(self.pending, most, session.last_h)[:most]
+            vocab = session.engine.trunk.vocab_rows
+            bad = next((d for d in drafts if not 0 <= d < vocab), None)
+            if bad is not None:
+                raise DrafterMismatch(
+                    f"Drafter {session.drafter.name} proposed token id {bad}, and the model has {vocab}; "
+                    "choose another drafter."
+                )
+            self.drafts = drafts
+        self._ms["draft"] = (time.perf_counter() - clock) * 1e3
+        return self.drafts
+
+    def verify(self) -> None:
+        """One trunk forward of W columns from the last committed row."""
+        clock = time.perf_counter()
+        session = self.session
+        assert session.slot is not None
+        columns = [self.pending, *self.drafts]
+        self._out = session.engine.trunk.forward(
+            session.slot, len(session.committed), columns, session.engine.width, keep=range(len(columns))
+        )
+        self.choices = self._out.logits.argmax(dim=-1).tolist()
+        self._ms["verify"] = (time.perf_counter() - clock) * 1e3
+
+    def accept(self) -> Outcome:
+        """Decide what is emitted and which rows stay."""
+        clock = time.perf_counter()
+        outcome = accept_greedy(self.drafts, self.choices, self.stop_ids)
+        if self.limit is not None:
+            outcome = trim(outcome, self.limit)
+        self.outcome = outcome
+        self._ms["accept"] = (time.perf_counter() - clock) * 1e3
+        return outcome
+
+    def commit(self) -> RoundEvent:
+        """Move the session to after the round and append its event. A failure here leaves it FAILED."""
+        session, outcome, out = self.session, self.outcome, self._out
+        assert outcome is not None and out is not None and session.slot is not None
+        before = len(session.committed)
+        rows = [self.pending, *self.drafts][: outcome.rows]
+        session.failed = True  # until every part has moved
+        session.drafter.truncate(before, session.last_h)  # its own guesses; the true rows follow
+        session.committed.extend(rows)
+        session.slot.truncate(before + len(rows))
+        session.pending_tok, session.next_pred = outcome.pending, outcome.next_pred
+        session.last_h = out.hidden[len(rows) - 1].clone()
+        session.last_logits = out.logits[len(rows) - 1] if outcome.next_pred is not None else None
+        session.tail = Tail(before, outcome.tokens, out.logits, out.hidden)
+        session.drafter.observe(rows, out.hidden[: len(rows)] if session.drafter.needs_hidden else None)
+        session.telem.record(len(self.drafts), outcome.accepted, len(outcome.tokens))
+        session.failed = False
+        total = (time.perf_counter() - self._begin) * 1e3
+        return session.trace.append(
+            RoundEvent(
+                turn=session.turn,
+                burst=session.bursts,
+                round=session.telem.rounds - 1,
+                pos=before,
+                pending=self.pending,
+                drafted=tuple(self.drafts),
+                accepted=outcome.accepted,
+                bonus=outcome.bonus,
+                emitted=len(outcome.tokens),
+                width=session.engine.width,
+                drafter=session.drafter.name,
+                draft_ms=self._ms["draft"],
+                verify_ms=self._ms["verify"],
+                accept_ms=self._ms["accept"],
+                host_ms=total - sum(self._ms.values()),
+                trimmed=outcome.trimmed,
+                room=session.engine.max_ctx - before,
+            )
+        )
+
+    def _past_drafter_context(self) -> bool:
+        """Whether the drafter's own context has ended; says so in the trace the first time."""
+        session, limit = self.session, self.session.drafter.max_ctx
+        if limit is None or len(session.committed) < limit:
+            return False
+        if not session.drafter_ended:
+            session.drafter_ended = True
+            session.trace.append(
+                DrafterEvent(
+                    drafter=session.drafter.name,
+                    draft_len=session.draft_len,
+                    action="limit",
+                    pos=len(session.committed),
+                    why=f"Its context ends at {limit} tokens; rounds go on without drafts.",
+                )
+            )
+        return True

@@ -1,0 +1,253 @@
+"""`SpecSession`: the state of one speculating conversation, and the invariants that hold between its calls.
+
+What each call does in each state (burst.py and rewind.py implement it):
+
+    call                        FRESH         PENDING            PREDICTED          FAILED
+    burst with a suffix         prefill       flush via prefill  prefill            error: rewind or reprime
+    burst without a suffix      error: give   consume            promote            error: rewind or reprime
+                                a suffix
+    spec_flush_pending          no-op         round w/o drafts   no-op              error: rewind or reprime
+    spec_rewind_to_checkpoint   error: no     to PREDICTED       to PREDICTED       to PREDICTED
+                                checkpoint
+    drop_overshoot              error         to PREDICTED       error (trimmed     error: rewind or reprime
+                                                                 already)
+    set_drafter                 works         works              works              works
+    reprime                     no-op         works              works              to the state it failed in
+    reset, close, trace, telem  works         works              works              works
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from engine.drafters import Drafter, make_drafter
+from engine.errors import DrafterMismatch, SessionStateError
+from engine.events import DrafterEvent, ErrorEvent, State
+from engine.telemetry import SpecTelemetry
+from engine.trace import Trace
+
+if TYPE_CHECKING:
+    from engine.cache import CacheSlot
+    from engine.engine import Engine
+
+MAX_POINTS = 128
+"""Rewind points kept; each holds one logits row and one hidden row. The oldest go first."""
+
+
+@dataclass(frozen=True)
+class RewindPoint:
+    """A position to come back to without a forward."""
+
+    pos: int
+    turn: int
+    logits: Tensor
+    """[V], the row after which the turn's answer (or its header) begins."""
+    last_h: Tensor
+    """[H], hidden of row pos - 1."""
+    drafter: str
+    snapshot: object
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the point holds."""
+        return self.logits.nbytes + self.last_h.nbytes
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The last round, kept until the next forward so that emitted tokens can still be taken back."""
+
+    base: int
+    """Committed length before that round."""
+    tokens: tuple[int, ...]
+    """What it emitted."""
+    logits: Tensor
+    """[c, V] and"""
+    hidden: Tensor
+    """[c, H]: rows of its columns 0 .. len(tokens) - 1."""
+
+
+class SpecSession:
+    """One conversation's committed tokens, caches, drafter, counters and trace. Made by `Engine.new_session`."""
+
+    def __init__(self, engine: Engine, drafter: str | Drafter, draft_len: int) -> None:
+        self.engine = engine
+        self.committed: list[int] = []
+        self.next_pred: int | None = None
+        self.sctr = 0
+        self.uctr = 0
+        self.pending_tok: int | None = None
+        self.telem = SpecTelemetry()
+        self.trace: Trace = engine.new_trace()
+        self.drafter: Drafter = make_drafter(drafter)
+        self.draft_len = draft_len
+        self.turn = -1
+        self.bursts = 0
+        self.slot: CacheSlot | None = None
+        self.last_h: Tensor | None = None
+        self.last_logits: Tensor | None = None
+        self.points: list[RewindPoint] = []
+        self.tail: Tail | None = None
+        self.failed = False
+        self.drafter_ended = False
+        self.closed = False
+        self._busy = threading.Lock()
+        self.set_drafter(self.drafter, draft_len)
+
+    # -- what anyone may read ------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """FRESH, PENDING, PREDICTED or FAILED; see the module docstring for what each allows."""
+        if self.failed:
+            return "FAILED"
+        if self.pending_tok is not None:
+            return "PENDING"
+        return "FRESH" if self.next_pred is None else "PREDICTED"
+
+    @property
+    def history(self) -> list[int]:
+        """Every token the caller received: `committed`, then the pending token. Render from this."""
+        return self.committed + ([] if self.pending_tok is None else [self.pending_tok])
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is running."""
+        return self._busy.locked()
+
+    def cache_max_ctx(self) -> int:
+        """Rows the session may commit."""
+        return self.engine.max_ctx
+
+    def cache_len(self) -> int:
+        """Rows the trunk's cache holds for this session; `len(committed)` unless the rows were evicted."""
+        return len(self.committed) if self.slot is None else self.slot.length
+
+    def room(self) -> int:
+        """Rows left."""
+        return self.engine.max_ctx - len(self.committed)
+
+    def rewind_pos(self) -> int | None:
+        """The latest rewind point, normally the last prompt's end, or None."""
+        return self.points[-1].pos if self.points else None
+
+    def rewind_points(self) -> list[int]:
+        """Every retained rewind point, ascending."""
+        return [point.pos for point in self.points]
+
+    # -- what a caller may change between bursts -----------------------------------------------------------------
+
+    def set_drafter(self, drafter: str | Drafter, draft_len: int | None = None) -> None:
+        """Change the drafter and, if given, the most drafts a round (0 .. the engine's `max_draft_len`).
+
+        The greedy text does not depend on either. Raises `DrafterMismatch` (nothing changed) or, while a burst runs,
+        `SessionStateError`.
+        """
+        length = require_draft_len(self.draft_len if draft_len is None else draft_len, self.engine.max_draft_len)
+        chosen = make_drafter(drafter)
+        with self.exclusive("set_drafter"):
+            chosen.start(self.committed, self.last_h)
+            self.drafter, self.draft_len, self.drafter_ended = chosen, length, False
+            cold = chosen.needs_hidden and bool(self.committed)
+            self.trace.append(
+                DrafterEvent(
+                    drafter=chosen.name,
+                    draft_len=length,
+                    action="cold" if cold else "set",
+                    pos=len(self.committed),
+                    why="It conditions on hidden states it has not seen, so it starts cold here." if cold else "",
+                )
+            )
+
+    def close(self) -> None:
+        """Give the rows back. Trace and telemetry stay readable; every other call raises `SessionStateError`."""
+        if not self.closed:
+            with self.exclusive("close"):
+                self.closed = True
+                self.engine.slots.release(self)
+                self.points.clear()
+                self.last_h = self.last_logits = self.tail = None
+
+    # -- what the engine's own files use -------------------------------------------------------------------------
+
+    @contextmanager
+    def exclusive(self, call: str, *, allow_failed: bool = True) -> Iterator[None]:
+        """One call at a time: guards state, checks invariants after, records what failed.
+
+        Raises `SessionStateError` if another call runs, the session is closed, or it is FAILED and the call needs
+        trusted caches.
+        """
+        if not self._busy.acquire(blocking=False):
+            raise SessionStateError(
+                f"{call} was called while another call runs on this session; wait for it or stop it first."
+            )
+        try:
+            if self.closed:
+                raise SessionStateError(
+                    f"{call} was called on a closed session; make a new one with Engine.new_session."
+                )
+            if self.failed and not allow_failed:
+                raise SessionStateError(
+                    f"{call} needs caches that can be trusted, and an error left this session's in doubt; call "
+                    "session.reprime() or spec_rewind_to_checkpoint first."
+                )
+            try:
+                yield
+            except Exception as error:
+                self.trace.append(ErrorEvent(where=call, message=str(error), state=self.state))
+                raise
+            if self.engine.debug:
+                self.check_invariants()
+        finally:
+            self._busy.release()
+
+    def truncate(self, length: int) -> None:
+        """Keep the first `length` rows everywhere but in the drafter. Predictions are the caller's to set."""
+        assert 0 <= length <= len(self.committed)
+        del self.committed[length:]
+        if self.slot is not None:
+            self.slot.truncate(length)
+        self.points = [point for point in self.points if point.pos <= length]
+        self.tail = None
+
+    def reprime(self) -> None:
+        """Rebuild the rows from `committed`, in the state the session was in. Rows come back bit for bit."""
+        from engine.prefill import reprime
+
+        with self.exclusive("reprime"):
+            reprime(self)
+
+    def check_invariants(self) -> None:
+        """Assert I1 to I6 and I8 (I7 is checked by whoever keeps the earlier counters)."""
+        length = len(self.committed)
+        assert self.slot is None or self.failed or self.slot.length == length, "I1: rows and committed differ"
+        assert length <= self.engine.max_ctx, "I1: more rows than max_ctx"
+        if self.failed or self.closed:
+            return
+        assert self.pending_tok is None or self.next_pred is None, "I3: pending and next_pred are both set"
+        if length or self.pending_tok is not None:
+            assert (self.pending_tok is None) != (self.next_pred is None), "I4: neither pending nor next_pred"
+            assert length == 0 or self.last_h is not None, "I5: no hidden of the last row"
+        if self.next_pred is not None:
+            assert self.last_logits is not None and int(self.last_logits.argmax()) == self.next_pred, (
+                "I4: stale prediction"
+            )
+        positions = self.rewind_points()
+        assert positions == sorted(set(positions)) and all(0 < p <= length for p in positions), "I6: bad checkpoint"
+        assert self.history[:length] == self.committed, "I8: history is not committed + pending"
+
+
+def require_draft_len(value: int, most: int) -> int:
+    """`value` if it is an int in 0..most, else `DrafterMismatch`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise DrafterMismatch(
+            f"The draft length must be between 0 and {most}, got {value}; "
+            "for more, load the engine with a larger max_draft_len."
+        )
+    return value

@@ -1,0 +1,94 @@
+"""At load: the model must route every layer's attention through ours, and agree with transformers' `eager`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine import attention
+from engine.errors import CheckpointError
+from engine.trunk import Trunk, implementation
+
+_PROMPT = 48
+_WINDOW = 16  # windows are narrowed to this for the comparison, so that a short prompt is longer than any
+_TOLERANCE = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+
+
+def require_servable(trunk: Trunk, max_ctx: int) -> None:
+    """Refuse, with the reason, what the engine could not serve exactly.
+
+    Raises:
+        CheckpointError: position factors that depend on the forward, attention that does not go through the
+            interface, an unknown attention keyword, or logits that disagree with `eager`.
+    """
+    _require_fixed_rotary(trunk, max_ctx)
+    name = type(trunk.model).__name__
+    generator = torch.Generator().manual_seed(1)
+    tokens = torch.randint(0, trunk.vocab_rows, (_PROMPT,), generator=generator).tolist()
+    with _narrow_windows(trunk):
+        with implementation(trunk.model, "eager"), torch.inference_mode():
+            ids = torch.tensor([tokens], device=trunk.device)
+            expected = trunk.model(input_ids=ids, use_cache=False).logits[0, -1].float()
+        calls = 0
+
+        def counted(*args: Any, **kwargs: Any) -> tuple[Tensor, None]:
+            nonlocal calls
+            calls += 1
+            return attention.blockwise_attention(*args, **kwargs)
+
+        attention.register(counted)
+        try:
+            actual = trunk.forward(trunk.new_slot(_PROMPT), 0, tokens, _PROMPT, keep=[_PROMPT - 1]).logits[0].float()
+        except TypeError as error:
+            raise CheckpointError(f"{name} cannot be served exactly: {error}") from error
+        finally:
+            attention.register()
+    if calls != len(trunk.shapes):
+        raise CheckpointError(
+            f"{name} does not route its attention through transformers' interface "
+            f"({calls} of {len(trunk.shapes)} layers do), so it cannot be served exactly; choose another architecture."
+        )
+    difference = float((actual - expected).norm() / expected.norm().clamp_min(1e-9))
+    if not difference <= _TOLERANCE[trunk.dtype]:
+        raise CheckpointError(
+            f"{name} gives other logits under this engine's attention than under transformers' own "
+            f"(relative difference {difference:.1e}); it cannot be served exactly."
+        )
+
+
+def _require_fixed_rotary(trunk: Trunk, max_ctx: int) -> None:
+    """`dynamic` and `longrope` factors switch on the largest position of a forward; below the switch they are fixed."""
+    config = trunk.model.config.get_text_config()
+    parameters = getattr(config, "rope_parameters", None) or {}
+    nested = [p for p in parameters.values() if isinstance(p, dict)] or [parameters]
+    for rope in nested:
+        kind = rope.get("rope_type", "default")
+        if kind not in ("dynamic", "longrope"):
+            continue
+        original = rope.get("original_max_position_embeddings") or getattr(
+            config, "original_max_position_embeddings", None
+        )
+        limit = int(original or config.max_position_embeddings)
+        if max_ctx > limit:
+            raise CheckpointError(
+                f"Rotary factors of type {kind} change past {limit} positions and would make greedy text depend on "
+                f"how it is split; start with --max-ctx {limit} or less."
+            )
+
+
+@contextmanager
+def _narrow_windows(trunk: Trunk) -> Iterator[None]:
+    """Sliding windows wider than the probe's prompt are narrowed inside the block: the masks are what is compared."""
+    config = trunk.model.config.get_text_config()
+    before = getattr(config, "sliding_window", None)
+    if isinstance(before, int) and before > _WINDOW:
+        config.sliding_window = _WINDOW
+    try:
+        yield
+    finally:
+        if isinstance(before, int):
+            config.sliding_window = before

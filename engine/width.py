@@ -1,0 +1,168 @@
+"""Which forward widths give every row the same bits, established on this device at load.
+
+A matrix library picks its kernel by shape, so a row of a product may depend on how many rows share it. The engine
+only uses widths at which it does not: W for rounds and a ladder of prefill widths. Two probes decide.
+`linear probe`: every distinct linear shape of the model, on random rows, at every width, at shifted columns.
+`forward probe`: the whole model, rows prefilled at once against the same rows decided again in rounds.
+Both compare bits. What fails is dropped; if nothing passes, the plan says that exactness is not claimed.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from engine.trunk import Trunk
+
+LADDER = (16, 32, 64, 128)
+"""Prefill widths tried besides W."""
+
+_ROWS = 32  # rows compared by the forward probe: several rounds at shifted columns, under a second on two cores
+
+
+@dataclass(frozen=True)
+class WidthPlan:
+    """The widths an engine may use. `prefill` ascends and starts with `width`; `exact` is the probes' verdict."""
+
+    width: int
+    prefill: tuple[int, ...]
+    exact: bool
+    verdict: str
+
+    def prefill_width(self, tokens: int, room: int) -> int:
+        """The smallest prefill width that holds `tokens`, or the largest that fits `room` columns.
+
+        The result may be smaller than `tokens`: then only that many go into this chunk.
+        """
+        fitting = [w for w in self.prefill if w <= room]
+        assert fitting, (room, self.prefill)
+        return next((w for w in fitting if w >= tokens), fitting[-1])
+
+
+def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
+    """Probe the device and choose W >= max_draft_len + 1, the fastest that passes."""
+    if max_draft_len == 0:
+        trunk.head_width = 1
+        return WidthPlan(1, (1, *LADDER), False, "Baseline at width 1: plain decoding, nothing to prove.")
+    shapes = _linear_shapes(trunk)
+    first = -(-(max_draft_len + 1) // 4) * 4
+    candidates = [first, first + 4, first + 8]
+    passing = [w for w in candidates if all(_rows_stable(mod, w, w) for mod, _ in shapes)]
+    for width in _fastest_first(shapes, passing):
+        trunk.head_width = width
+        rows = _decide_in_rounds(trunk, width)
+        if rows is None or not _prefill_agrees(trunk, width, rows):
+            continue
+        ladder = [w for w in LADDER if w > width and all(_rows_stable(m, width, w) for m, head in shapes if not head)]
+        ladder = [w for w in ladder if _prefill_agrees(trunk, w, rows)]
+        return WidthPlan(
+            width,
+            (width, *ladder),
+            True,
+            f"Greedy text is bit-identical to plain decoding: rounds run at width {width}, and no row's bits depend on "
+            "what shares its forward (probed on this device).",
+        )
+    trunk.head_width = first
+    return WidthPlan(
+        first,
+        (first, *LADDER),
+        False,
+        "Exactness is not claimed: on this device a row's bits depend on what shares its forward, so greedy text may "
+        "differ from plain decoding at near-ties.",
+    )
+
+
+def _linear_shapes(trunk: Trunk) -> list[tuple[nn.Linear, bool]]:
+    """One module per distinct linear shape, and whether it is the output head (which only runs at W)."""
+    head = trunk.model.get_output_embeddings()
+    found: dict[tuple[int, int, bool], tuple[nn.Linear, bool]] = {}
+    for module in trunk.model.modules():
+        if isinstance(module, nn.Linear):
+            key = (module.in_features, module.out_features, module.bias is not None)
+            known = found.get(key)
+            found[key] = (module, module is head and (known is None or known[1]))
+    return list(found.values())
+
+
+def _rows(module: nn.Linear, count: int) -> Tensor:
+    generator = torch.Generator().manual_seed(module.in_features)
+    x = torch.randn(count, module.in_features, generator=generator)
+    return x.to(module.weight.device, module.weight.dtype)
+
+
+@torch.inference_mode()
+def _rows_stable(module: nn.Linear, width: int, other: int) -> bool:
+    """Whether rows at `width` equal the same rows at `other` and at shifted columns, bit for bit."""
+    count = other + width
+    x = _rows(module, count)
+    base = torch.cat([module(x[i : i + width]) for i in range(0, count - width + 1, width)])
+    for shift in (1, width - 1):
+        y = module(x[shift : shift + other])
+        span = min(len(base) - shift, other)
+        if not torch.equal(y[:span], base[shift : shift + span]):
+            return False
+    return True
+
+
+@torch.inference_mode()
+def _fastest_first(shapes: list[tuple[nn.Linear, bool]], widths: list[int]) -> list[int]:
+    """The widths by the time of one product of each shape; a wider one must win by a tenth, not by noise."""
+    best = dict.fromkeys(widths, float("inf"))
+    for _ in range(5):  # interleaved, so that a busy moment does not fall on one width
+        for width in widths:
+            total = 0.0
+            for module, _ in shapes:
+                x = _rows(module, width)
+                start = time.perf_counter()
+                module(x)
+                if x.is_cuda:
+                    torch.cuda.synchronize(x.device)
+                total += time.perf_counter() - start
+            best[width] = min(best[width], total)
+    floor = min(best.values(), default=0.0)
+    return sorted(widths, key=lambda w: (best[w] > 1.1 * floor, w))
+
+
+def _probe_tokens(trunk: Trunk, count: int) -> list[int]:
+    generator = torch.Generator().manual_seed(0)
+    return [int(t) for t in torch.randint(0, trunk.vocab_rows, (count,), generator=generator)]
+
+
+def _decide_in_rounds(trunk: Trunk, width: int) -> Tensor | None:
+    """Hidden rows [_ROWS, H] decided in rounds at `width`, or None if a row depends on its column.
+
+    Rounds advance by 1, 3, 5, 7, 2, 4, ... tokens, so rows are computed at several columns; each time the hidden and
+    the logits must be the same bits.
+    """
+    tokens = _probe_tokens(trunk, _ROWS)
+    slot = trunk.new_slot(_ROWS + width)
+    hidden: dict[int, Tensor] = {}
+    logits: dict[int, Tensor] = {}
+    at, step = 0, 1
+    while at < _ROWS:
+        chunk = tokens[at : at + width]
+        slot.truncate(at)
+        out = trunk.forward(slot, at, chunk, width, keep=range(len(chunk)))
+        for column in range(len(chunk)):
+            if not torch.equal(hidden.setdefault(at + column, out.hidden[column]), out.hidden[column]):
+                return None
+            if not torch.equal(logits.setdefault(at + column, out.logits[column]), out.logits[column]):
+                return None
+        slot.truncate(at + len(chunk))
+        at, step = at + step, (step + 2) % width or 2
+    return torch.stack([hidden[i] for i in range(_ROWS)])
+
+
+def _prefill_agrees(trunk: Trunk, width: int, rows: Tensor) -> bool:
+    """Whether prefilling at `width` writes the rows that rounds decided."""
+    tokens = _probe_tokens(trunk, _ROWS)
+    tokens += tokens[: max(0, width - _ROWS)] + tokens * (width // _ROWS)
+    slot = trunk.new_slot(len(tokens) + width)
+    hidden = []
+    for at in range(0, _ROWS, width):
+        hidden.append(trunk.forward(slot, at, tokens[at : at + width], width).hidden)
+        slot.truncate(at + width)
+    return torch.equal(torch.cat(hidden)[:_ROWS], rows)
