@@ -74,9 +74,7 @@ class Vocabulary:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The tokenizer's text of `ids`, special tokens included, nothing cleaned up."""
-        text: str = self.tokenizer.decode(
-            list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
-        )
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
         return text
 
 
@@ -131,9 +129,7 @@ class Detokenizer:
         return text
 
 
-def decode_ids(
-    tokenizer: Any, ids: Iterable[int], hidden: Iterable[int] = (), *, specials: bool = False
-) -> str:
+def decode_ids(tokenizer: Any, ids: Iterable[int], hidden: Iterable[int] = (), *, specials: bool = False) -> str:
     """The whole text of `ids` at once: what a `Detokenizer` yields for them, flush included."""
     stream = Detokenizer(tokenizer, hidden, specials=specials)
     return stream.push(ids) + stream.flush()

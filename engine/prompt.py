@@ -121,9 +121,7 @@ def _splice(
     return [*parts, run] if at == len(full) else None
 
 
-def _frames(
-    tokenizer: Any, messages: Sequence[Mapping[str, str]], order: Sequence[int], full: str
-) -> list[str] | None:
+def _frames(tokenizer: Any, messages: Sequence[Mapping[str, str]], order: Sequence[int], full: str) -> list[str] | None:
     """What the template writes before, between and after the answers: `len(order) + 1` texts."""
     stem = "answer"
     while stem in full:

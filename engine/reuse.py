@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from engine.detokenize import token_piece
+from engine.events import TurnEvent
 
 Decision = Literal["extend", "rewind", "prime"]
 
@@ -24,8 +25,6 @@ class Reuse:
     """Tokens kept; `len(suffix) + reused` is the prompt's length."""
     checkpoint: int | None = None
     """Where to rewind to, for `rewind`."""
-    drop: int = 0
-    """Emitted tokens to forget first: 1 when only the uncommitted stop id does not match."""
     first_diff: int | None = None
     """First index where prompt and history differ, None when the prompt continues the history."""
     ours: str = ""
@@ -35,20 +34,33 @@ class Reuse:
     why: str = ""
     """One sentence when this is not a plain extension."""
 
+    def as_event(self, turn: int, *, history: int, dropped: int) -> TurnEvent:
+        """The trace's event: `history` is the length compared with, after `dropped` overshoot tokens went."""
+        return TurnEvent(
+            turn=turn,
+            decision=self.decision,
+            prompt_tokens=self.reused + len(self.suffix),
+            reused=self.reused,
+            common=self.common,
+            history=history,
+            dropped=dropped,
+            why=self.why,
+            ours=self.ours,
+            theirs=self.theirs,
+        )
+
 
 def plan_reuse(
     tokenizer: Any,
     prompt: Sequence[int],
     history: Sequence[int],
-    rows: int,
     points: Sequence[int] = (),
-    stop_ids: Iterable[int] = (),
     *,
     trusted: bool = True,
 ) -> Reuse:
     """Choose the cheapest way from a session to `prompt`, which must not be empty.
 
-    `history`: emitted ids, of which the first `rows` are in the caches; `points`: the session's checkpoints.
+    `history`: the session's emitted ids; `points`: its checkpoints; `trusted`: whether its caches are.
     At least one token is always left to prefill: a turn's first token comes from the last one's logits.
     """
     common = _common(prompt, history)
@@ -56,9 +68,9 @@ def plan_reuse(
     ours = token_piece(tokenizer, history[common]) if common < len(history) else ""
     theirs = token_piece(tokenizer, prompt[common]) if ours and common < len(prompt) else ""
 
-    def reuse(decision: Decision, kept: int, why: str = "", drop: int = 0) -> Reuse:
+    def reuse(decision: Decision, kept: int, why: str = "") -> Reuse:
         checkpoint = kept if decision == "rewind" else None
-        return Reuse(decision, common, list(prompt[kept:]), kept, checkpoint, drop, diff, ours, theirs, why)
+        return Reuse(decision, common, list(prompt[kept:]), kept, checkpoint, diff, ours, theirs, why)
 
     if not history:
         return reuse("extend", 0)
@@ -66,11 +78,6 @@ def plan_reuse(
         return reuse("prime", 0, "A failed call left caches that cannot be trusted: all is computed again.")
     if common == len(history) < len(prompt):
         return reuse("extend", common)
-    if common == rows == len(history) - 1 < len(prompt) and history[-1] in frozenset(stop_ids):
-        why = (
-            f"The answer's end {ours!r}, which has no row yet, is dropped: the template has {theirs!r} there."
-        )
-        return reuse("extend", rows, why, drop=1)
     reason = _reason(common, len(prompt), ours, theirs)
     usable = [p for p in points if 0 < p <= common and p < len(prompt)]
     if usable:

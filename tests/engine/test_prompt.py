@@ -59,7 +59,7 @@ def test_an_answer_keeps_the_ids_it_was_generated_with():
     assert prompt.ids[: len(history)] == history
     assert tokenizer.decode(prompt.ids) == render(tokenizer, messages, header=True)
     assert prompt.ids != ids_of(tokenizer, render(tokenizer, messages, header=True))
-    reuse = plan_reuse(tokenizer, prompt.ids, history, len(history) - 1, [5])
+    reuse = plan_reuse(tokenizer, prompt.ids, history, [5])
     assert (reuse.decision, reuse.reused, reuse.common) == ("extend", len(history), len(history))
     assert (reuse.first_diff, reuse.ours, reuse.theirs, reuse.why) == (None, "", "", "")
     assert history + reuse.suffix == prompt.ids
@@ -101,7 +101,7 @@ def test_a_rewritten_answer_is_tokenised_from_its_text_and_rewinds(template, tex
     assert prompt.ids == ids_of(tokenizer, full)
     assert f"assistant\n{shown}<|im_end|>" in full
     reuse = plan_reuse(
-        tokenizer, prompt.ids, history, len(history) - 1, [first.checkpoint_at, len(first.ids)]
+        tokenizer, prompt.ids, history, [first.checkpoint_at, len(first.ids)]
     )
     assert reuse.decision == "rewind"
     assert reuse.checkpoint == reuse.reused in {first.checkpoint_at, len(first.ids)}
@@ -187,32 +187,35 @@ def test_a_prompt_inside_the_history_still_leaves_something_to_prefill():
     history = list(range(10, 30))
     for length in [20, 12, 8]:
         prompt = history[:length]
-        rewound = plan_reuse(tokenizer, prompt, history, 19, [4, 8, 12])
+        rewound = plan_reuse(tokenizer, prompt, history, [4, 8, 12])
         assert rewound.decision == "rewind"
         assert rewound.checkpoint == {20: 12, 12: 8, 8: 4}[length]
         assert rewound.suffix == prompt[rewound.checkpoint :]
         assert "within" in rewound.why
-        primed = plan_reuse(tokenizer, prompt, history, 19, [length])
+        primed = plan_reuse(tokenizer, prompt, history, [length])
         assert (primed.decision, primed.suffix, primed.reused) == ("prime", prompt, 0)
 
 
 def test_a_fresh_session_extends_from_nothing_and_a_failed_one_is_primed():
     tokenizer = chatml()
-    fresh = plan_reuse(tokenizer, [5, 6], [], 0)
+    fresh = plan_reuse(tokenizer, [5, 6], [])
     assert (fresh.decision, fresh.reused, fresh.suffix, fresh.why) == ("extend", 0, [5, 6], "")
-    failed = plan_reuse(tokenizer, [5, 6, 7], [5, 6], 1, [1], trusted=False)
+    failed = plan_reuse(tokenizer, [5, 6, 7], [5, 6], [1], trusted=False)
     assert (failed.decision, failed.reused, failed.suffix) == ("prime", 0, [5, 6, 7])
 
 
-def test_a_stop_id_that_the_template_does_not_write_is_dropped_if_it_has_no_row():
+def test_a_stop_id_that_the_template_does_not_write_costs_a_rewind_to_the_prompts_end():
     tokenizer = chatml()
-    stop = tokenizer.convert_tokens_to_ids("<|endoftext|>")
-    prompt, history = [5, 6, 7, 8, 9], [5, 6, 7, stop]
-    reuse = plan_reuse(tokenizer, prompt, history, 3, [2], {stop})
-    assert (reuse.decision, reuse.reused, reuse.drop, reuse.suffix) == ("extend", 3, 1, [8, 9])
-    assert (reuse.ours, reuse.first_diff) == ("<|endoftext|>", 3)
-    committed = plan_reuse(tokenizer, prompt, history, 4, [2], {stop})
-    assert (committed.decision, committed.checkpoint) == ("rewind", 2)
+    messages, answers = answered(tokenizer, "fox")
+    other = tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    first = build_prompt(tokenizer, HI, {})
+    generated = [*answers[1].ids[:-1], other]
+    history = [*first.ids, *generated]
+    stops = {other, tokenizer.eos_token_id}
+    prompt = build_prompt(tokenizer, messages, {1: Answer(tuple(generated), "fox")}, history, stops)
+    reuse = plan_reuse(tokenizer, prompt.ids, history, [first.checkpoint_at, len(first.ids)])
+    assert (reuse.decision, reuse.checkpoint) == ("rewind", len(first.ids))
+    assert (reuse.first_diff, reuse.ours, reuse.theirs) == (len(history) - 1, "<|endoftext|>", "<|im_end|>")
 
 
 def test_a_template_that_refuses_and_a_missing_one_get_a_sentence():
