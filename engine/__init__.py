@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from engine.burst import Burst, generate_spec_session, spec_flush_pending
+from engine.burst import Burst, generate_spec_session
 from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
+from engine.flush import spec_flush_pending
 from engine.rewind import spec_rewind_to_checkpoint
 from engine.session import SpecSession
 from engine.telemetry import SpecTelemetry

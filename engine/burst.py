@@ -7,24 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-import torch
-
-from engine.errors import ContextFull, EngineError, SessionStateError
-from engine.events import (
-    BurstEvent,
-    ContextEvent,
-    FlushEvent,
-    Origin,
-    OvershootEvent,
-    PendingEvent,
-    Reason,
-    RoundEvent,
-    TurnEvent,
-)
-from engine.prefill import Prefilled, ensure_resident, prefill
-from engine.rewind import take_point
+from engine.entry import check_arguments, check_room
+from engine.events import BurstEvent, ContextEvent, Origin, OvershootEvent, Reason, RoundEvent, TurnEvent
+from engine.pending import note_pending
+from engine.prefill import ensure_resident
 from engine.round import Round
 from engine.telemetry import SpecTelemetry
+from engine.turn_start import open_turn
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
@@ -144,19 +133,23 @@ def run_burst(
         stops = frozenset() if ignore_eos else frozenset(session.engine.stop_ids if stop_ids is None else stop_ids)
         run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy())
         suffix = [int(token) for token in suffix]
-        _check_arguments(run, suffix, checkpoint_at)
+        check_arguments(session, suffix, max_new, overshoot, checkpoint_at)
         if max_new == 0:
             return _result(run, "length")
         if not suffix and session.pending_tok in stops:
             return _result(run, "stop")
-        _check_room(session, len(suffix))
+        check_room(session, len(suffix))
         if not run.poll():
             return _result(run, "cancelled")
         ensure_resident(session)
         consumed = False
         if suffix:
-            if not _open_turn(run, suffix, checkpoint_at, turn):
+            clock = time.perf_counter()
+            first = open_turn(session, suffix, checkpoint_at, turn, run.poll)
+            run.timings["prefill"] = (time.perf_counter() - clock) * 1e3
+            if first is None:
                 return _record(run, "cancelled")
+            run.emit([first], ["first"])
         elif session.pending_tok is None:
             _promote(run)
         else:
@@ -165,158 +158,13 @@ def run_burst(
         return _close(run)
 
 
-def spec_flush_pending(session: SpecSession) -> None:
-    """Commit the pending token by a round without drafts and set `next_pred`. No-op without one.
-
-    Raises:
-        ContextFull: no row is left for it; nothing changed.
-    """
-    with session.exclusive("spec_flush_pending", allow_failed=False):
-        token = session.pending_tok
-        if token is None:
-            return
-        if session.room() < 1:
-            raise _context_full(session, 1)
-        ensure_resident(session)
-        assert session.slot is not None
-        clock = time.perf_counter()
-        position = len(session.committed)
-        out = session.engine.trunk.forward(session.slot, position, [token], session.engine.width, keep=[0])
-        session.committed.append(token)
-        session.slot.truncate(position + 1)
-        session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
-        session.last_logits = out.logits[0]
-        session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
-        session.last_h, session.tail = out.hidden[0].clone(), None
-        session.trace.append(
-            FlushEvent(
-                turn=session.turn,
-                pos=position,
-                token=token,
-                next_pred=session.next_pred,
-                width=session.engine.width,
-                ms=(time.perf_counter() - clock) * 1e3,
-            )
-        )
-        _note_pending(session, "flush", token, position, "round")
-
-
-def _check_arguments(run: _Run, suffix: list[int], checkpoint_at: int | None) -> None:
-    session, vocab = run.session, run.session.engine.trunk.vocab_rows
-    if isinstance(run.max_new, bool) or not isinstance(run.max_new, int) or run.max_new < 0:
-        raise EngineError(f"max_new must be a whole number of at least 0, got {run.max_new!r}.")
-    if run.overshoot not in ("keep", "trim"):
-        raise EngineError(f"overshoot must be 'keep' or 'trim', got {run.overshoot!r}.")
-    bad = next((token for token in suffix if not 0 <= token < vocab), None)
-    if bad is not None:
-        raise EngineError(f"Token id {bad} is not in the model's vocabulary of {vocab}.")
-    if not suffix and session.state == "FRESH":
-        raise SessionStateError("A fresh session has nothing to continue; give a suffix.")
-    if checkpoint_at is not None:
-        # a folded-in pending token is the first row of the prefill, and no logits row exists before it
-        lowest = len(session.committed) + (session.pending_tok is not None)
-        lowest += session.state == "FRESH"
-        highest = len(session.history) + len(suffix)
-        if not suffix or not lowest <= checkpoint_at <= highest:
-            raise EngineError(
-                f"checkpoint_at must lie between {lowest} and {highest}, inside the suffix, got {checkpoint_at}."
-            )
-
-
-def _check_room(session: SpecSession, suffix: int) -> None:
-    pending = session.pending_tok is not None
-    needed = suffix + pending if suffix else int(pending)
-    if needed > session.room():
-        raise _context_full(session, needed)
-
-
-def _context_full(session: SpecSession, needed: int) -> ContextFull:
-    used, most = len(session.committed), session.engine.max_ctx
-    session.trace.append(ContextEvent(action="full", used=used, max_ctx=most))
-    return ContextFull(
-        f"The context is full: {used} of {most} tokens are used and {needed} more are needed; shorten the message, "
-        "clear the conversation, or start with a larger --max-ctx.",
-        used=used,
-        needed=needed,
-        max_ctx=most,
-    )
-
-
-def _open_turn(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEvent | None) -> bool:
-    """Prefill a turn and emit its first token. False when cancelled: everything is as before."""
-    session = run.session
-    clock = time.perf_counter()
-    carried, start = session.pending_tok, len(session.committed)
-    rows = suffix if carried is None else [carried, *suffix]
-    at_entry = (session.last_logits, session.last_h)
-    session.turn += 1
-    session.trace.append(turn or _plain_turn(session, suffix))
-    wanted = [checkpoint_at - 1] if checkpoint_at is not None and checkpoint_at > start else []
-    try:
-        out = prefill(session, rows, wanted, poll=run.poll, carried=carried)
-    except Exception:
-        session.turn -= 1
-        raise
-    if out is None:
-        session.turn -= 1
-        return False
-    run.timings["prefill"] += (time.perf_counter() - clock) * 1e3
-    if checkpoint_at is not None and checkpoint_at == start and start:
-        out.logits[start - 1], out.last_h[start - 1] = at_entry  # type: ignore[assignment]
-    _commit_turn(session, rows, out, checkpoint_at)
-    if carried is not None:
-        _note_pending(session, "flush", carried, start, "prefill")
-    run.emit([out.choice], ["first"])
-    return True
-
-
-def _plain_turn(session: SpecSession, suffix: list[int]) -> TurnEvent:
-    history = len(session.history)
-    return TurnEvent(
-        turn=session.turn,
-        decision="extend",
-        prompt_tokens=history + len(suffix),
-        reused=len(session.committed),
-        common=history,
-        history=history,
-    )
-
-
-def _commit_turn(session: SpecSession, rows: list[int], out: Prefilled, checkpoint_at: int | None) -> None:
-    """Move the session to the prompt's end: rows, drafter, the turn's checkpoints, first token pending."""
-    assert session.slot is not None
-    start, end = len(session.committed), len(session.committed) + len(rows)
-    split = end if checkpoint_at is None else checkpoint_at
-    hidden = torch.cat(out.hidden) if session.drafter.needs_hidden else None
-    session.failed = True  # until every part has moved
-    session.committed.extend(rows)
-    session.slot.truncate(end)
-    session.pending_tok, session.next_pred, session.last_logits = out.choice, None, None
-    session.last_h, session.tail = out.last_h[end - 1], None
-    for first, last in ((start, split), (split, end)):
-        if last > first:
-            part = slice(first - start, last - start)
-            session.drafter.observe(rows[part], None if hidden is None else hidden[part])
-        if last == split < end:
-            take_point(
-                session,
-                split,
-                out.logits[split - 1],
-                out.last_h[split - 1],
-                "header",
-                session.drafter.snapshot(),
-            )
-    take_point(session, end, out.logits[end - 1], out.last_h[end - 1], "prompt", session.drafter.snapshot())
-    session.failed = False
-
-
 def _promote(run: _Run) -> None:
     """Emit the prediction of a PREDICTED session and carry it: no forward."""
     session = run.session
     token = session.next_pred
     assert token is not None
     session.pending_tok, session.next_pred, session.last_logits, session.tail = token, None, None, None
-    _note_pending(session, "promote", token, len(session.committed), "continue")
+    note_pending(session, "promote", token, len(session.committed), "continue")
     origin: Origin = "first" if session.rewind_pos() == len(session.committed) else "bonus"
     run.emit([token], [origin])
 
@@ -338,7 +186,7 @@ def _rounds(run: _Run, consumed: bool) -> None:
         event = step.run()
         assert step.outcome is not None
         if consumed:
-            _note_pending(session, "consume", carried, position, "round")
+            note_pending(session, "consume", carried, position, "round")
             consumed = False
         _add_times(run.timings, event)
         run.trimmed = step.outcome.trimmed
@@ -352,32 +200,12 @@ def _add_times(timings: dict[str, float], event: RoundEvent) -> None:
     timings["host"] += event.host_ms
 
 
-def _note_pending(
-    session: SpecSession,
-    transition: Literal["carry", "consume", "promote", "flush"],
-    token: int,
-    pos: int,
-    via: Literal["round", "prefill", "continue"],
-) -> None:
-    session.trace.append(
-        PendingEvent(
-            transition=transition,
-            token=token,
-            pos=pos,
-            turn=session.turn,
-            burst=session.bursts,
-            via=via,
-            state=session.state,
-        )
-    )
-
-
 def _close(run: _Run) -> Burst:
     """The burst's closing events and its result."""
     session = run.session
     assert run.reason is not None
     if session.pending_tok is not None:
-        _note_pending(session, "carry", session.pending_tok, len(session.committed), "round")
+        note_pending(session, "carry", session.pending_tok, len(session.committed), "round")
     burst = _record(run, run.reason)
     position = len(session.committed)
     if run.trimmed:

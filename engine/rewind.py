@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from engine.errors import SessionStateError
-from engine.events import CheckpointEvent, OvershootEvent, PendingEvent, RewindEvent
+from engine.events import CheckpointEvent, OvershootEvent, RewindEvent
+from engine.pending import note_pending
 from engine.session import MAX_POINTS, RewindPoint
 
 if TYPE_CHECKING:
@@ -137,17 +138,7 @@ def _drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
     if session.pending_tok is None:
         return
     token, session.pending_tok = session.pending_tok, None
-    session.trace.append(
-        PendingEvent(
-            transition="drop",
-            token=token,
-            pos=len(session.committed),
-            turn=session.turn,
-            burst=session.bursts,
-            via=via,
-            state="PREDICTED",
-        )
-    )
+    note_pending(session, "drop", token, len(session.committed), via)
 
 
 def _predict(session: SpecSession, logits: Tensor, last_h: Tensor) -> None:

@@ -1,0 +1,50 @@
+"""Flush: commit the pending token by a round without drafts, so that the session ends in a prediction."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from engine.entry import context_full
+from engine.events import FlushEvent
+from engine.pending import note_pending
+from engine.prefill import ensure_resident
+
+if TYPE_CHECKING:
+    from engine.session import SpecSession
+
+
+def spec_flush_pending(session: SpecSession) -> None:
+    """Commit the pending token by a round without drafts and set `next_pred`. No-op without one.
+
+    Raises:
+        ContextFull: no row is left for it; nothing changed.
+    """
+    with session.exclusive("spec_flush_pending", allow_failed=False):
+        token = session.pending_tok
+        if token is None:
+            return
+        if session.room() < 1:
+            raise context_full(session, 1)
+        ensure_resident(session)
+        assert session.slot is not None
+        clock = time.perf_counter()
+        position = len(session.committed)
+        out = session.engine.trunk.forward(session.slot, position, [token], session.engine.width, keep=[0])
+        session.committed.append(token)
+        session.slot.truncate(position + 1)
+        session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
+        session.last_logits = out.logits[0]
+        session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
+        session.last_h, session.tail = out.hidden[0].clone(), None
+        session.trace.append(
+            FlushEvent(
+                turn=session.turn,
+                pos=position,
+                token=token,
+                next_pred=session.next_pred,
+                width=session.engine.width,
+                ms=(time.perf_counter() - clock) * 1e3,
+            )
+        )
+        note_pending(session, "flush", token, position, "round")
