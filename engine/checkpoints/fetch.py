@@ -25,9 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{sentence}...", flush=True)
 
     try:
-        found = resolve(
-            parse_reference(parser.parse_args(arguments).ref), say, torch.device("cpu"), free_memory
-        )
+        found = resolve(parse_reference(parser.parse_args(arguments).ref), say, torch.device("cpu"), free_memory)
     except CheckpointError as error:
         print(error, file=sys.stderr)
         return 1

@@ -69,16 +69,13 @@ def read_header(path: Path) -> Any:
         header = GgufHeader.from_file(str(path))
     except _DAMAGE as error:
         if "not supported" in str(error) or "this reader" in str(error):
-            raise CheckpointError(
-                f"{path.name} is stored in a form of GGUF that cannot be read: {error}"
-            ) from None
+            raise CheckpointError(f"{path.name} is stored in a form of GGUF that cannot be read: {error}") from None
         raise CheckpointError(f"{path.name} is cut short or damaged: fetch it again.") from None
     end = header.data_start + max((t.offset + t.nbytes for t in header.tensors), default=0)
     size = path.stat().st_size
     if size < end or not header.tensors:
         raise CheckpointError(
-            f"{path.name} is cut short ({size:,} bytes where its header says at least {end:,}): fetch it "
-            "again."
+            f"{path.name} is cut short ({size:,} bytes where its header says at least {end:,}): fetch it again."
         )
     return header
 
@@ -144,9 +141,7 @@ def _file_names(model: Any, header: Any, file: str) -> dict[str, str]:
     if model.config.tie_word_embeddings:
         names.pop("lm_head.weight", None)
     missing = [name for name, gguf_name in names.items() if gguf_name not in stored]
-    unused = sorted(
-        stored - set(names.values()) - {"rope_freqs.weight"}
-    )  # that one became part of the config
+    unused = sorted(stored - set(names.values()) - {"rope_freqs.weight"})  # that one became part of the config
     if missing or unused:
         what = f"lacks {missing[0]}" if missing else f"holds {unused[0]}, which the model has no place for"
         raise CheckpointError(f"{file} cannot be converted faithfully: it {what}.")
@@ -183,9 +178,7 @@ def _tensors(
         values = dequantize(np.asarray(rows), GGMLQuantizationType(info.ggml_type))
         values = processor.process(weights=values, name=info.name).weights
         if tuple(values.shape) != shape:
-            raise CheckpointError(
-                f"{path.name} holds {info.name} with shape {tuple(values.shape)}, not {shape}."
-            )
+            raise CheckpointError(f"{path.name} holds {info.name} with shape {tuple(values.shape)}, not {shape}.")
         yield name, torch.from_numpy(np.require(values, requirements=["C", "W"]))
 
 

@@ -62,8 +62,7 @@ def build_config(path: Path, header: Any, metadata: dict[str, Any]) -> Any:
         prefix, _, rest = key.partition(".")
         if prefix == arch and rest not in taken and not _honoured(rest, value, config):
             raise CheckpointError(
-                f"{path.name} sets {key} to {value}, which cannot be honoured: use its safetensors "
-                "checkpoint."
+                f"{path.name} sets {key} to {value}, which cannot be honoured: use its safetensors checkpoint."
             )
     if "rope_freqs.weight" in header.ggml_types:
         _set_llama3_rope(config, _rope_factors(path, header), path.name)
@@ -83,9 +82,7 @@ def _rope_factors(path: Path, header: Any) -> torch.Tensor:
     blob = np.memmap(path, mode="r", dtype=np.uint8)
     start = header.data_start + info.offset
     if info.ggml_type != 0:
-        raise CheckpointError(
-            f"{path.name} holds rope_freqs.weight in an unexpected type: use its safetensors form."
-        )
+        raise CheckpointError(f"{path.name} holds rope_freqs.weight in an unexpected type: use its safetensors form.")
     return torch.from_numpy(np.array(blob[start : start + info.nbytes]).view(np.float32))
 
 
@@ -104,6 +101,4 @@ def _set_llama3_rope(config: Any, factors: torch.Tensor, file: str) -> None:
     config.rope_parameters = parameters
     scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config, torch.device("cpu"))
     if scaled.shape != factors.shape or not torch.allclose(plain / scaled, factors, rtol=1e-4):
-        raise CheckpointError(
-            f"{file} holds rotary factors of an unknown scheme: use its safetensors checkpoint."
-        )
+        raise CheckpointError(f"{file} holds rotary factors of an unknown scheme: use its safetensors checkpoint.")

@@ -44,9 +44,7 @@ def build_tokenizer(path: Path, metadata: dict[str, Any]) -> Any:
         **{k: v for k, v in settings.items() if v is not None},
     )
     if len(tokenizer) != len(metadata["tokenizer.ggml.tokens"]):
-        raise CheckpointError(
-            f"The tokenizer in {path.name} does not come out with the file's own vocabulary."
-        )
+        raise CheckpointError(f"The tokenizer in {path.name} does not come out with the file's own vocabulary.")
     return tokenizer
 
 
@@ -58,15 +56,12 @@ def _token_types(metadata: dict[str, Any]) -> dict[str, Any]:
 def _set_pre_tokenizer(backend: Tokenizer, name: str | None, file: str) -> None:
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     if name in _DIGITS_THEN_GPT2:
-        backend.pre_tokenizer = pre_tokenizers.Sequence(
-            [pre_tokenizers.Digits(individual_digits=True), byte_level]
-        )
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True), byte_level])
     elif name in _LIKE_GPT2:
         backend.pre_tokenizer = byte_level
     elif name not in GGUF_PRE_TOKENIZER_SPLITS:
         raise CheckpointError(
-            f"{file} splits text by the rule '{name}', which is not known here: use its safetensors "
-            "checkpoint."
+            f"{file} splits text by the rule '{name}', which is not known here: use its safetensors checkpoint."
         )
     if name in _NFC:
         backend.normalizer = normalizers.NFC()

@@ -16,11 +16,11 @@ from huggingface_hub.errors import (
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
-    LocalEntryNotFoundError,
-    OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
+    XetDownloadError,
 )
+from huggingface_hub.errors import HTTPError as TransportError  # type: ignore[attr-defined]  # of its HTTP client
 from tqdm import tqdm
 
 from engine.checkpoints.progress import Progress
@@ -42,9 +42,7 @@ def hub_folder(
     """
     progress(f"Asking the Hub for {ref.repo}", None)
     try:
-        info = HfApi().model_info(
-            ref.repo, revision=ref.revision, files_metadata=True, timeout=_TIMEOUT_SECONDS
-        )
+        info = HfApi().model_info(ref.repo, revision=ref.revision, files_metadata=True, timeout=_TIMEOUT_SECONDS)
     except Exception as error:  # noqa: BLE001 - the library's transport raises types of several packages
         return _without_answer(ref, error)
     files = _wanted({s.rfilename: int(s.size or 0) for s in info.siblings or []}, ref, trust_remote_code)
@@ -60,9 +58,7 @@ def _wanted(sizes: dict[str, int], ref: HubId, trust_remote_code: bool) -> dict[
         weights = {n for n in sizes if n.startswith("model-") and n.endswith(".safetensors") and "/" not in n}
     if not weights or "config.json" not in sizes:
         what = "weights as safetensors" if "config.json" in sizes else "config.json"
-        raise CheckpointError(
-            f"{ref.repo} has no {what} on the Hub: choose a text-generation checkpoint that has."
-        )
+        raise CheckpointError(f"{ref.repo} has no {what} on the Hub: choose a text-generation checkpoint that has.")
     suffixes = (*_SUFFIXES, ".py") if trust_remote_code else _SUFFIXES
     wanted = {name: size for name, size in sizes.items() if "/" not in name and name.endswith(suffixes)}
     if "model.safetensors" in weights:
@@ -79,7 +75,7 @@ def _download(ref: HubId, sha: str, files: dict[str, int], progress: Progress) -
         bar = _bar_class(progress, sentence, done, total)
         try:
             folder = Path(hf_hub_download(ref.repo, name, revision=sha, tqdm_class=bar)).parent
-        except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError) as error:
+        except (TransportError, XetDownloadError, OSError) as error:
             raise _refusal(ref, error) from None
         done += size
     return folder
@@ -109,7 +105,7 @@ def _without_answer(ref: HubId, error: Exception) -> Path:
         raise _refusal(ref, error) from None
     try:
         return Path(snapshot_download(ref.repo, revision=ref.revision, local_files_only=True))
-    except (OSError, ValueError, HfHubHTTPError):
+    except Exception:  # noqa: BLE001 - no whole copy here; several types say so, some of them plain Exceptions
         raise _refusal(ref, error) from None
 
 
@@ -121,8 +117,7 @@ def _refusal(ref: HubId, error: Exception) -> CheckpointError:
     name = ref.repo if ref.revision is None else f"{ref.repo}@{ref.revision}"
     if isinstance(error, GatedRepoError):  # first: it is a kind of RepositoryNotFoundError
         return CheckpointError(
-            f"{name} is gated: ask for access on its page of the Hub, log in with `hf auth login`, then load "
-            "it again."
+            f"{name} is gated: ask for access on its page of the Hub, log in with `hf auth login`, then load it again."
         )
     if isinstance(error, RevisionNotFoundError):
         return CheckpointError(f"{ref.repo} has no revision {ref.revision!r} on the Hub: check its spelling.")

@@ -116,9 +116,7 @@ def resolve(
 def _check_context(config: Any, max_ctx: int | None, name: str) -> None:
     trained = getattr(config, "max_position_embeddings", None)
     if max_ctx is not None and isinstance(trained, int) and max_ctx > trained:
-        raise CheckpointError(
-            f"{name} was trained for {trained} tokens of context: use --max-ctx {trained} or less."
-        )
+        raise CheckpointError(f"{name} was trained for {trained} tokens of context: use --max-ctx {trained} or less.")
 
 
 def _dtype(config: Any, asked: torch.dtype | Literal["auto"], device: torch.device) -> torch.dtype:
@@ -147,9 +145,7 @@ def _load_tokenizer(resolved: Resolved, trust_remote_code: bool) -> Any:
             f"The tokenizer of {resolved.id} cannot be read ({type(error).__name__}): fetch its files again."
         ) from None
     if not tokenizer.is_fast:
-        raise CheckpointError(
-            f"The tokenizer of {resolved.id} has no fast form (tokenizer.json), which is needed."
-        )
+        raise CheckpointError(f"The tokenizer of {resolved.id} has no fast form (tokenizer.json), which is needed.")
     return tokenizer
 
 
@@ -178,9 +174,7 @@ def _load_model(
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].replace(
             str(resolved.folder), resolved.id
         )
-        raise CheckpointError(
-            f"The weights of {resolved.id} cannot be loaded: {reason.rstrip('.')}."
-        ) from None
+        raise CheckpointError(f"The weights of {resolved.id} cannot be loaded: {reason.rstrip('.')}.") from None
     lacking = sorted({*info["missing_keys"], *(str(key) for key in info["mismatched_keys"])})
     if lacking:
         raise CheckpointError(

@@ -34,9 +34,7 @@ def _cgroup_room(root: Path) -> list[int]:
         try:
             limit = (root / limit_file).read_text().strip()
             usage = int((root / usage_file).read_text())
-            stat = dict(
-                line.split() for line in ((root / usage_file).parent / "memory.stat").read_text().splitlines()
-            )
+            stat = dict(line.split() for line in ((root / usage_file).parent / "memory.stat").read_text().splitlines())
         except (OSError, ValueError):
             continue
         if limit.isdigit():

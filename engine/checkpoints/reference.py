@@ -1,10 +1,12 @@
 """What a checkpoint reference means: `default`, a local folder, a `.gguf` file or a Hub id.
 
-Parsing looks at the disk (does this path exist?) but never at the network.
+Parsing looks at the disk (does this path exist?) but never at the network. `os.path` is asked rather than
+`Path`, whose questions raise for names that no disk can hold.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,26 +54,22 @@ def parse_reference(text: str) -> Reference:
     """
     text = text.strip()
     if not text or "\0" in text:
-        raise CheckpointError(
-            "The checkpoint reference is empty: give 'default', a folder, a .gguf file or a Hub id."
-        )
+        raise CheckpointError("The checkpoint reference is empty: give 'default', a folder, a .gguf file or a Hub id.")
     if text == "default":
         return Default()
-    path = Path(text).expanduser()
+    path = _expanded(text)
     if text.lower().endswith(".gguf"):
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise CheckpointError(f"There is no file {path.name} at the path given: check its spelling.")
         return GgufFile(path)
-    if path.is_dir():
+    if os.path.isdir(path):
         return LocalFolder(path)
-    if path.is_file():
+    if os.path.isfile(path):
         raise CheckpointError(
             f"{path.name} is a file, but only .gguf files hold a whole checkpoint: name its folder instead."
         )
     if _looks_like_path(text):
-        raise CheckpointError(
-            f"There is no folder {path.name or text} at the path given: check its spelling."
-        )
+        raise CheckpointError(f"There is no folder {path.name or text} at the path given: check its spelling.")
     match = _HUB_ID.fullmatch(text)
     if match is None or "--" in text or ".." in text:
         raise CheckpointError(
@@ -79,6 +77,13 @@ def parse_reference(text: str) -> Reference:
             "or a Hub id such as HuggingFaceTB/SmolLM2-135M-Instruct."
         )
     return HubId(match["repo"], match["revision"])
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:  # the home of a user who is not there
+        return Path(text)
 
 
 def _looks_like_path(text: str) -> bool:

@@ -29,9 +29,7 @@ def read_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
     model_type = raw.get("model_type")
     foreign = model_type not in CONFIG_MAPPING_NAMES
     if foreign and "auto_map" not in raw:
-        raise CheckpointError(
-            f"The config.json of {name} names no known architecture (model_type {model_type!r})."
-        )
+        raise CheckpointError(f"The config.json of {name} names no known architecture (model_type {model_type!r}).")
     if foreign and not trust_remote_code:
         raise CheckpointError(
             f"{name} needs Python code that comes with the checkpoint, and that is not run: if you trust it, "
@@ -39,9 +37,7 @@ def read_config(folder: Path, *, trust_remote_code: bool = False) -> Any:
         )
     if raw.get("quantization_config"):
         method = raw["quantization_config"].get("quant_method", "an unnamed method")
-        raise CheckpointError(
-            f"{name} is quantised ({method}), which cannot be served: use its unquantised original."
-        )
+        raise CheckpointError(f"{name} is quantised ({method}), which cannot be served: use its unquantised original.")
     _check_decoder(raw, name, foreign)
     try:
         return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=trust_remote_code)
@@ -56,8 +52,7 @@ def _check_decoder(raw: dict[str, Any], name: str, foreign: bool) -> None:
     if raw.get("is_encoder_decoder") or wrong or unmapped:
         what = architectures[0] if architectures else f"model_type {raw.get('model_type')!r}"
         raise CheckpointError(
-            f"{name} is not a decoder-only causal language model ({what}): choose a text-generation "
-            "checkpoint."
+            f"{name} is not a decoder-only causal language model ({what}): choose a text-generation checkpoint."
         )
 
 
@@ -85,18 +80,14 @@ def _weight_files(folder: Path) -> list[Path]:
         names = sorted({Path(str(shard)).name for shard in shards.values()})
         return [folder / shard for shard in names]
     if any(folder.glob("*.gguf")):
-        raise CheckpointError(
-            f"{folder.name} holds no safetensors weights but a .gguf file: name that file itself."
-        )
+        raise CheckpointError(f"{folder.name} holds no safetensors weights but a .gguf file: name that file itself.")
     if any(folder.glob("pytorch_model*.bin")):
         raise CheckpointError(
             f"{folder.name} holds its weights as a pickle, which can run code when it is read: convert them "
             "to "
             "safetensors first."
         )
-    raise CheckpointError(
-        f"{folder.name} holds no weights: model.safetensors (or its index and parts) is missing."
-    )
+    raise CheckpointError(f"{folder.name} holds no weights: model.safetensors (or its index and parts) is missing.")
 
 
 def require_tokenizer(folder: Path) -> None:
@@ -115,9 +106,7 @@ def _read_json(folder: Path, file: str) -> dict[str, Any]:
             f"{folder.name} is not a checkpoint folder ({file} is missing): name the folder that holds it."
         ) from None
     except (OSError, ValueError):
-        raise CheckpointError(
-            f"The {file} of {folder.name} cannot be read as JSON: fetch it again."
-        ) from None
+        raise CheckpointError(f"The {file} of {folder.name} cannot be read as JSON: fetch it again.") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"The {file} of {folder.name} is not a JSON object: fetch it again.")
     return value
