@@ -1,4 +1,4 @@
-"""Fixtures shared by every test: tiny checkpoints and engines, built once a run, and the default checkpoint."""
+"""Fixtures shared by every test: tiny checkpoints and engines, built once a run, and the default one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-# Before anything of the engine is imported: its own invariant checks run after every public call of the suite.
+# Before anything of the engine is imported: its own invariant checks run after every public call.
 os.environ.setdefault("DRAFTSCOPE_DEBUG", "1")
+# Before torch is: waiting threads sleep instead of spinning, or two busy processes slow each other tenfold.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
     from engine import Engine
@@ -20,7 +22,7 @@ TinyEngine = Callable[..., "Engine"]
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """`tiny_checkpoint("llama")` -> the folder of that tiny random checkpoint (see tests/factories.py for the names)."""
+    """`tiny_checkpoint("llama")` -> the folder of that checkpoint; the names are in tests/factories.py."""
     from tests.factories import build_checkpoint
 
     root = tmp_path_factory.mktemp("checkpoints")
@@ -36,7 +38,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 
 @pytest.fixture(scope="session")
 def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
-    """`tiny_engine("llama", dtype="bfloat16", max_ctx=96)` -> an engine, shared by all who ask for the same one."""
+    """`tiny_engine("llama", dtype="bfloat16", max_ctx=96)` -> an engine, shared by all who ask alike."""
     import torch
 
     from engine import load_engine
