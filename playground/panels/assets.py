@@ -1,0 +1,77 @@
+"""What the three gr.HTML components are made of: one tiny template each, one style sheet, small scripts joined.
+
+Only `panels` receives a value, and it receives every delta; `kpi` and `tokens` read the same store in the page. One
+string on the wire per tick, one order of deltas, no way for the views to disagree.
+
+Gradio compiles the HTML and CSS templates of a component anew whenever its value changes, and re-attaches the
+scoped style. So the templates are one empty element, `css_template` is empty, and the scripts build the page and
+add the style sheet to the document once.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playground.panels.figures import FIGURES
+
+FOLDER = Path(__file__).parent / "assets"
+SHARED = ("store.js", "dom.js", "clock.js")
+PANELS = (
+    "plot.js",
+    "pattern.js",
+    "frame.js",
+    "window.js",
+    "fate.js",
+    "length.js",
+    "acceptance.js",
+    "pending.js",
+    "panels.js",
+)
+
+
+@dataclass(frozen=True)
+class PanelAssets:
+    """The strings of one gr.HTML component, and the id of its element."""
+
+    elem_id: str
+    html_template: str
+    css_template: str
+    js_on_load: str
+
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments for `gr.HTML`; for `panels`, `server_functions=[resync]` comes on top."""
+        strings = {key: getattr(self, key) for key in ("elem_id", "html_template", "css_template", "js_on_load")}
+        return strings | {"apply_default_css": False, "container": False, "padding": False}
+
+
+def panel_assets() -> PanelAssets:
+    """The four charts, and the component that takes the deltas as its value. elem_id `panels`."""
+    return _component("panels", "ds-panels", PANELS)
+
+
+def figure_assets() -> PanelAssets:
+    """The line of figures. elem_id `kpi`; takes no value."""
+    return _component("kpi", "ds-figures", ("kpi.js",))
+
+
+def token_assets() -> PanelAssets:
+    """The last turn token by token. elem_id `tokens`; takes no value."""
+    return _component("tokens", "ds-token-view", ("tokens.js",))
+
+
+@cache
+def _component(elem_id: str, css_class: str, scripts: tuple[str, ...]) -> PanelAssets:
+    constants = [
+        f"const STYLE = {json.dumps(_read('panels.css'))};",
+        f"const FIGURES = {json.dumps([asdict(figure) for figure in FIGURES])};",
+    ]
+    script = "\n".join([*constants, *(_read(name) for name in (*SHARED, *scripts))])
+    return PanelAssets(elem_id, f'<div class="ds-root {css_class}"></div>', "", script)
+
+
+def _read(name: str) -> str:
+    return (FOLDER / name).read_text(encoding="utf-8")

@@ -1,0 +1,93 @@
+// Panel 3: committed length over the whole session, with turns, rewind points, overshoot and rewinds.
+function createLengthPanel(root, view) {
+  const frame = createFrame(root, {
+    name: 'length', title: 'Committed length', height: 236,
+    about: 'Tokens that have a row in the caches, after each round. A step up before a turn is its prompt; a drop is a rewind.',
+    empty: 'The length of the session will be drawn here, with every rewind.',
+  });
+  let range = null, dragmode = 'zoom';
+  frame.plot.on('plotly_relayout', (change) => {
+    if (change.dragmode) dragmode = change.dragmode;
+    const zoom = zoomOf(change);
+    if (zoom !== undefined) { range = zoom; clock.redraw(); }
+  });
+  frame.plot.on('plotly_doubleclick', () => { range = null; clock.redraw(); });
+
+  function draw(colours) {
+    const { rounds, marks } = store.state;
+    frame.setEmpty(!rounds.length && !marks.length);
+    const rewinds = marks.filter((mark) => mark[1] === 'rewind');
+    const points = marks.filter((mark) => mark[1] === 'point');
+    const over = marks.filter((mark) => mark[1] === 'over');
+    const whole = [Math.min(view.first(), marks[0]?.[0] ?? 0) - 0.7, Math.max(view.last() * 1.02, 8) + 1];
+    frame.plot.draw([
+      lengthLine(colours), rewindLine(rewinds, colours),
+      { type: 'scatter', mode: 'markers', name: 'rewind point', x: points.map((m) => m[0]), y: points.map((m) => m[2]), hoverinfo: 'text',
+        hovertext: points.map((m) => `<b>rewind point at ${m[2]}</b><br>${m[3] === 'header' ? 'before the assistant header' : 'at the end of the prompt'}`),
+        marker: { symbol: 'diamond-open', size: 9, color: colours.text, line: { width: 1.6 } } },
+      { type: 'scatter', mode: 'markers', name: 'overshoot', x: over.map((m) => m[0]), y: over.map((m) => m[3]), hoverinfo: 'text',
+        hovertext: over.map((m) => `<b>overshoot: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches' : 'trimmed at once'}, round ${m[0]}`),
+        marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
+    ], {
+      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, whole), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole),
+      margin: { t: 26, b: 42 },
+      xaxis: { range: range ?? whole, title: { text: 'verify round' }, tickformat: 'd', nticks: 8 },
+      yaxis: { rangemode: 'tozero', autorange: true, tickformat: 'd', nticks: 6, fixedrange: true, title: { text: 'tokens' } },
+    }, colours);
+    const last = rounds.at(-1)?.length ?? 0;
+    frame.describe(`${store.state.s.committed ?? last} tokens committed; ${rewinds.length} rewinds, ${over.length} bursts with overshoot.`);
+    frame.fillTable(['after round', 'what', 'length', 'detail'], () => markRows(marks));
+  }
+  return { frame, draw };
+}
+
+const LINE_POINTS = 2000;
+
+// Rounds and what moves the length between them, merged in the order of x; thinned evenly when long.
+function lengthLine(colours) {
+  const { rounds, marks } = store.state;
+  const moves = marks.flatMap((m) => (m[1] === 'fill' || m[1] === 'flush' ? [[m[0], m[2], `prefill of ${m[3]} tokens`]] : m[1] === 'rewind' ? [[m[0], m[3], `rewind (${m[4]})`]] : []));
+  const steps = rounds.filter((row) => row.length !== undefined).map((row) => [row.r, row.length, `round ${row.r}`]);
+  const every = Math.ceil(steps.length / LINE_POINTS);
+  const kept = every > 1 ? steps.filter((_, i) => i % every === 0 || i === steps.length - 1) : steps;
+  const all = [...kept, ...moves].sort((a, b) => a[0] - b[0]);
+  return {
+    type: 'scatter', mode: 'lines', name: 'committed length', x: all.map((p) => p[0]), y: all.map((p) => p[1]), hoverinfo: 'text',
+    hovertext: all.map((p) => `<b>${p[1]} tokens</b><br>${p[2]}`), line: { shape: 'hv', color: colours.accepted, width: 2 }, fill: 'tozeroy', fillcolor: colours.grid,
+  };
+}
+
+function rewindLine(rewinds, colours) {
+  const hover = rewinds.map((m) => `<b>rewind (${m[4]})</b><br>from ${m[2]} to ${m[3]}: ${m[2] - m[3]} rows dropped`);
+  return {
+    type: 'scatter', mode: 'lines+markers', name: 'rewind', hoverinfo: 'text', connectgaps: false,
+    x: rewinds.flatMap((m) => [m[0], m[0], null]), y: rewinds.flatMap((m) => [m[2], m[3], null]), hovertext: hover.flatMap((text) => [text, text, '']),
+    line: { color: colours.rewind, width: 3 },
+    marker: { color: colours.rewind, size: rewinds.flatMap(() => [0.1, 11, 0.1]), symbol: 'triangle-down' },
+  };
+}
+
+function windowShape(view, frame, colours) {
+  const [low, high] = view.current(frame.host.clientWidth);
+  return { type: 'rect', layer: 'below', x0: low, x1: Math.min(high, view.last() + 0.5), yref: 'paper', y0: 0, y1: 1, line: { width: 0 }, fillcolor: colours.grid, opacity: store.state.rounds.length > 40 ? 0.55 : 0 };
+}
+
+function retainedLines(colours) {
+  return (store.state.s.rewind_points ?? []).map((y) => ({ type: 'line', xref: 'paper', x0: 0, x1: 1, y0: y, y1: y, line: { color: colours.idle, width: 1, dash: 'dash' } }));
+}
+
+function turnNames(marks, colours, [low, high]) {
+  const turns = marks.filter((m) => m[1] === 'turn' && m[0] >= low - 1 && m[0] <= high);
+  const every = Math.ceil(turns.length / 8);
+  return turns.filter((_, i) => i % every === 0).map((m) => ({ x: m[0], y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'left', text: `turn ${m[2] + 1}`, showarrow: false, font: { size: 11, color: colours.text } }));
+}
+
+function markRows(marks) {
+  const names = { turn: 'turn', fill: 'prefill', rewind: 'rewind', point: 'rewind point', over: 'overshoot', flush: 'flush', drafter: 'drafter', context: 'context', error: 'error' };
+  return marks.slice(-80).reverse().map(([x, kind, ...rest]) => {
+    const length = { fill: rest[0], flush: rest[0], rewind: rest[1], point: rest[0], over: rest[1] }[kind] ?? '';
+    const detail = { turn: `turn ${rest[0] + 1}: ${rest[1]}, ${rest[3]} of ${rest[2]} prompt tokens reused. ${rest[4] ?? ''}`, fill: `${rest[1]} tokens`, rewind: `from ${rest[0]} (${rest[2]})`, point: rest[1],
+      over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0] }[kind] ?? '';
+    return [Math.floor(x), names[kind] ?? kind, length, detail];
+  });
+}

@@ -1,0 +1,45 @@
+// The `panels` component: the wire, where deltas arrive, the legend, and the four charts.
+const LEGEND = [['accepted', 'accepted'], ['rejected', 'rejected'], ['bonus', 'bonus'], ['correction', 'correction'], ['overshoot', 'overshoot'], ['dropped', 'dropped'],
+  ['after-stop', 'after a stop'], ['carry', 'carried'], ['rewind', 'rewind'], ['point', 'rewind point'], ['turn', 'turn begins']];
+const LEGEND_NOTES = {
+  accepted: 'a draft the trunk agreed with', rejected: 'a draft the trunk did not agree with, or one behind it', bonus: 'the trunk’s own token after all drafts were accepted',
+  correction: 'the trunk’s own token in place of a rejected draft', overshoot: 'emitted past the budget: in the caches, not shown', dropped: 'past the budget and let go again',
+  'after-stop': 'drafted behind an accepted stop token', carry: 'a token emitted before it has a row', rewind: 'rows dropped by going back', point: 'where the session can go back to', turn: 'a new message',
+};
+
+function createPanels(root) {
+  root.replaceChildren();
+  const legend = el('ul', { class: 'ds-legend', 'aria-label': 'Legend of all panels' }, ...LEGEND.map(([key, name]) => el('li', { title: LEGEND_NOTES[key] }, el('span', { class: `ds-swatch ds-sw-${key}`, 'aria-hidden': 'true' }), name)));
+  const grid = el('div', { class: 'ds-grid' });
+  const say = el('p', { class: 'ds-sr', role: 'status', 'aria-live': 'polite' });
+  root.append(legend, grid, say);
+  const view = createWindow();
+  const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view)];
+  for (const panel of panels) {
+    let drawn = -1;
+    const drawing = {
+      element: panel.frame.element,
+      dispose: panel.frame.plot.dispose,
+      draw() {
+        if (drawn === store.state.stamp.panels && !drawing.stale) return;
+        drawn = store.state.stamp.panels;
+        drawing.stale = false;
+        panel.draw(readPalette(root));
+      },
+    };
+    clock.add(drawing);
+  }
+  let phase = null;
+  clock.add({ element: root, draw() {
+    const { s, f } = store.state;
+    if (s.phase === phase) return;
+    const sentence = { loading: 'Loading the checkpoint.', prefill: 'Reading the prompt.', decoding: 'Generating.', idle: phase ? `Done: ${f.rounds} rounds, ${f.draft_acceptance_rate} of drafts accepted.` : '' }[s.phase];
+    phase = s.phase;
+    if (sentence) setText(say, sentence);
+  } });
+}
+
+createPanels(element.querySelector('.ds-panels'));
+if (server && typeof server.resync === 'function') store.serve((sid) => server.resync(sid));
+store.ingest(props.value);
+watch('value', () => store.ingest(props.value));

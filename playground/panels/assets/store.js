@@ -1,0 +1,106 @@
+// The one store of a page. Deltas come in through one component; every view reads `state` and draws on the clock's tick.
+// It lives on `window` because each gr.HTML runs its own script, and any of them may be mounted first or again.
+function createStore() {
+  const emptyState = () => ({
+    sid: null, e: null, n: -1,
+    rounds: [], marks: [], pending: [], states: new Map(), sources: new Map(),
+    turn: -1, tokens: [], texts: Object.create(null),
+    f: {}, s: {}, a: { n: 0, tested: [], accepted: [] }, c: {},
+    stamp: { panels: 0, tokens: 0, figures: 0 },
+  });
+  const KEEP = { rounds: 20000, marks: 4000 };
+  const store = { state: emptyState(), applied: 0, resyncs: 0, onChange: () => {} };
+  let askServer = null, asking = false, waiting = [];
+
+  const trim = (list, most) => { if (list.length > most) list.splice(0, list.length - most + (most >> 2)); };
+
+  function addRounds(state, rows) {
+    for (const [r, turn, burst, pos, pending, ids, bonus, fates, length, ms] of rows) {
+      const last = state.rounds.at(-1);
+      if (last && r !== last.r + 1) state.rounds = [];
+      state.rounds.push({ r, turn, burst, pos, pending, ids, bonus, fates, length, ms });
+    }
+    trim(state.rounds, KEEP.rounds);
+  }
+
+  function patchRounds(state, patches) {
+    const first = state.rounds[0]?.r ?? 0;
+    for (const [r, fates, length] of patches) {
+      const row = state.rounds[r - first];
+      if (row) Object.assign(row, { fates, length, hover: null });
+    }
+  }
+
+  function apply(d) {
+    if (d.full) {
+      const { stamp } = store.state;
+      store.state = Object.assign(emptyState(), { stamp });
+      const first = (d.r[0]?.[0] ?? 0) - d.old.length;
+      d.old.forEach((fates, i) => store.state.rounds.push({ r: first + i, fates }));
+    }
+    const state = store.state;
+    Object.assign(state, { sid: d.sid, e: d.e, n: d.n });
+    for (const group of ['f', 's', 'a', 'c']) if (d[group]) Object.assign(state[group], d[group]);
+    if (d.v) Object.assign(state.texts, d.v);
+    if (d.r) addRounds(state, d.r);
+    if (d.o) patchRounds(state, d.o);
+    if (d.m) { state.marks.push(...d.m); trim(state.marks, KEEP.marks); }
+    if (d.p) { state.pending.push(...d.p); trim(state.pending, KEEP.marks); }
+    for (const [r, code] of d.z ?? []) {
+      if (code < 0) state.sources.set(r, -1 - code); else state.states.set(r, code);
+    }
+    if (d.t) {
+      const [turn, keep, added] = d.t;
+      state.turn = turn;
+      state.tokens.length = keep;
+      for (const [id, origin, round, column, hidden] of added) state.tokens.push({ id, origin, round, column, hidden });
+    }
+    state.stamp.figures += 1;
+    if (d.t || d.s || d.full) state.stamp.tokens += 1;
+    if (d.r || d.o || d.m || d.p || d.z || d.a || d.s || d.full) state.stamp.panels += 1;
+    store.applied += 1;
+  }
+
+  // A delta fits when it follows the last one, or opens a stream on a page that has nothing of it.
+  function fits(d) {
+    const state = store.state;
+    const same = d.sid === state.sid && d.e === state.e;
+    if (d.full) return !same || d.n >= state.n ? 'apply' : 'skip';
+    if (!same) {
+      if (d.n !== 1) return 'resync';
+      store.state = Object.assign(emptyState(), { stamp: state.stamp });
+      return 'apply';
+    }
+    if (d.n <= state.n) return 'skip';
+    return d.n === state.n + 1 ? 'apply' : 'resync';
+  }
+
+  async function resync(sid) {
+    if (asking || !askServer) return;
+    asking = true;
+    store.resyncs += 1;
+    let text = null;
+    try { text = await askServer(sid); } catch (error) { text = null; }
+    asking = false;
+    const missed = waiting;
+    waiting = [];
+    if (text) [text, ...missed].forEach(store.ingest);
+    else setTimeout(() => { if (!asking) resync(sid); }, 2000);
+  }
+
+  store.ingest = (text) => {
+    if (!text) return;
+    let d;
+    try { d = JSON.parse(text); } catch (error) { return; }
+    if (!d || typeof d.sid !== 'string') return;
+    const verdict = fits(d);
+    if (verdict === 'apply') { apply(d); store.onChange(); }
+    if (verdict === 'resync') { waiting.push(text); trim(waiting, 400); resync(d.sid); }
+  };
+  store.serve = (ask) => { askServer = ask; };
+  return store;
+}
+const STORE_VERSION = 1;
+if (window.__draftscope?.version !== STORE_VERSION) window.__draftscope = Object.assign(createStore(), { version: STORE_VERSION });
+
+const store = window.__draftscope;

@@ -1,0 +1,115 @@
+"""What happens between and around the rounds: turns, prefills, rewinds, rewind points, and the pending carry.
+
+Every mark has an `x` on the axis of rounds. A round sits on its own number; what happens between two rounds sits
+in between, in the order rewind, turn, prefill, so that a drop and the rise after it are two lines and not one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+from engine import events as ev
+
+MARKS = 3000
+"""Marks kept, and as many pending transitions."""
+TRANSITIONS = ("carry", "consume", "promote", "flush", "drop")
+STATES: tuple[ev.State, ...] = ("FRESH", "PENDING", "PREDICTED", "FAILED")
+SOURCES = ("round", "first", "carried", "promoted")
+"""Where a round's column 0 came from: the round before, a prefill, the burst before, a stored prediction."""
+SENTENCE = 160
+REWIND_AT, TURN_AT, FILL_AT = 0.4, 0.5, 0.6
+
+
+class Timeline:
+    """Marks, pending transitions and the state after each round; `take` hands out what is new."""
+
+    def __init__(self) -> None:
+        self.marks: deque[list[Any]] = deque(maxlen=MARKS)
+        self.pending: deque[list[Any]] = deque(maxlen=MARKS)
+        self.states: deque[list[Any]] = deque(maxlen=MARKS)
+        self.counts: Counter[str] = Counter()
+        self.overshoot_total = 0
+        self._next = 0
+        self._last_pos = -1
+        self._new: dict[str, list[list[Any]]] = {"m": [], "p": [], "z": []}
+
+    def add(self, event: ev.Event) -> None:
+        """Take one event; kinds without a mark are ignored."""
+        match event:
+            case ev.RoundEvent():
+                self._next, self._last_pos = event.round + 1, event.pos
+            case ev.PendingEvent():
+                self._transition(event)
+            case ev.BurstEvent():
+                self._state(event.state)
+            case ev.FlushEvent():
+                self._mark("flush", TURN_AT, event.pos + 1)
+                self._state("PREDICTED")
+            case ev.OvershootEvent(action="kept" | "trimmed"):
+                self.overshoot_total += len(event.tokens)
+                self._mark("over", 0.0, len(event.tokens), event.pos, event.action)
+            case _:
+                self._structure(event)
+
+    def take(self) -> dict[str, list[list[Any]]]:
+        """New marks `m`, pending transitions `p` and states `z` since the last call."""
+        new, self._new = self._new, {"m": [], "p": [], "z": []}
+        return new
+
+    def all(self) -> dict[str, list[list[Any]]]:
+        """Everything kept."""
+        return {"m": list(self.marks), "p": list(self.pending), "z": list(self.states)}
+
+    def _structure(self, event: ev.Event) -> None:
+        match event:
+            case ev.TurnEvent():
+                reused = [event.prompt_tokens, event.reused]
+                self._mark("turn", TURN_AT, event.turn, event.decision, *reused, _short(event.why))
+            case ev.PrefillEvent():
+                self._mark("fill", FILL_AT, event.pos + event.tokens, event.tokens, event.cause)
+                if event.first is not None:
+                    self._source("first", event.pos + event.tokens)
+            case ev.RewindEvent():
+                self._mark("rewind", REWIND_AT, event.start, event.to, event.cause)
+            case ev.CheckpointEvent():
+                self._mark("point", FILL_AT, event.pos, event.role)
+            case ev.DrafterEvent():
+                self._mark("drafter", TURN_AT, event.drafter, event.draft_len, event.action, _short(event.why))
+            case ev.ContextEvent():
+                self._mark("context", TURN_AT, event.action, event.used)
+            case ev.ErrorEvent():
+                self._mark("error", TURN_AT, _short(event.message))
+
+    def _mark(self, kind: str, at: float, *rest: Any) -> None:
+        x: float = self._next - 1 + at if at else max(0, self._next - 1)
+        self._push("m", self.marks, [round(x, 1), kind, *rest])
+
+    def _transition(self, event: ev.PendingEvent) -> None:
+        self.counts[event.transition] += 1
+        last = max(0, self._next - 1)
+        opens = event.transition in ("consume", "promote") or event.via == "prefill"
+        # Written before or after the round it opens: that round begins at the token's own position.
+        x = self._next if opens and event.pos != self._last_pos else last
+        row = [x, TRANSITIONS.index(event.transition), event.token, event.via]
+        self._push("p", self.pending, row)
+        if event.transition in ("consume", "promote"):
+            self._source("carried" if event.transition == "consume" else "promoted", event.pos)
+        else:
+            self._state(event.state)
+
+    def _source(self, source: str, pos: int) -> None:
+        x = self._next - 1 if pos == self._last_pos else self._next
+        self._push("z", self.states, [x, -1 - SOURCES.index(source)])
+
+    def _state(self, state: ev.State) -> None:
+        if self._next:
+            self._push("z", self.states, [self._next - 1, STATES.index(state)])
+
+    def _push(self, stream: str, kept: deque[list[Any]], row: list[Any]) -> None:
+        kept.append(row)
+        self._new[stream].append(row)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SENTENCE else text[: SENTENCE - 1] + "…"

@@ -1,0 +1,307 @@
+"""Made-up but lawful sessions: events as the engine appends them, and an own account of what they mean.
+
+`SyntheticSession` keeps its own history (ids), visible and hidden tokens; tests compare what the panels rebuild from
+the events with that account. Nothing here runs a model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from engine import events as ev
+from engine.trace import Trace, TraceHeader
+from playground.panels import LiveStatus
+
+WORDS = (
+    " the| a| of| and| to| session| draft| token| tokens| trunk| cache| accepts| writes| one| row| round| verify|"
+    " model| small| quick| reads| each| then|,|.|\n| it| keeps| what| was| right| and|ly|ing| speculative| burst|"
+    " next|'s| <b>bold</b>|\u202e|\t| because| if| you| ask| again|!|:|\n\n| 1| 2| hidden| state"
+).split("|")
+
+
+class WordTokenizer:
+    """The two methods that the panels use, over a short list of words; ids repeat the list."""
+
+    def decode(self, token_ids: list[int], **options: object) -> str:
+        return WORDS[token_ids[0] % len(WORDS)]
+
+    def convert_ids_to_tokens(self, ids: int) -> str:
+        return WORDS[ids % len(WORDS)].replace(" ", "Ġ")
+
+
+class SyntheticSession:
+    """One lawful session. Call `turn`, `burst`, `rewind`, `drop_hidden`; read `trace`, `visible`, `hidden`."""
+
+    def __init__(self, seed: int = 0, draft_len: int = 7, max_ctx: int = 4096) -> None:
+        self.random = random.Random(seed)
+        self.trace = Trace(TraceHeader("synthetic"))
+        self.draft_len, self.max_ctx = draft_len, max_ctx
+        self.history: list[int] = []
+        """Everything emitted and still held: committed rows and the pending token."""
+        self.pending = False
+        self.next_pred: int | None = None
+        self.answer: list[int] = []
+        self.hidden_count = 0
+        self.turn_no, self.burst_no, self.rounds = -1, -1, 0
+        self.points: list[int] = []
+
+    @property
+    def committed(self) -> int:
+        return len(self.history) - self.pending
+
+    @property
+    def visible(self) -> list[int]:
+        return self.answer[: len(self.answer) - self.hidden_count]
+
+    @property
+    def hidden(self) -> list[int]:
+        return self.answer[len(self.answer) - self.hidden_count :]
+
+    @property
+    def state(self) -> ev.State:
+        return "PENDING" if self.pending else ("PREDICTED" if self.next_pred is not None else "FRESH")
+
+    def status(self, running: bool = True, tok_s: float = 42.0) -> LiveStatus:
+        return LiveStatus(
+            running=running,
+            phase="decoding" if running else "idle",
+            tok_s=tok_s,
+            state=self.state,
+            committed=self.committed,
+            max_ctx=self.max_ctx,
+            pending=self.history[-1] if self.pending else None,
+            rewind_points=tuple(self.points[-4:]),
+            drafter="ngram",
+            draft_len=self.draft_len,
+            hidden_overshoot=self.hidden_count,
+        )
+
+    def turn(self, prompt: int = 24) -> None:
+        """A message: hidden tokens are dropped, the pending one is folded into the prefill."""
+        self.turn_no += 1
+        self.burst_no += 1
+        dropped = self.drop_hidden()
+        kept = len(self.history)
+        self.trace.append(
+            ev.TurnEvent(
+                turn=self.turn_no,
+                decision="extend",
+                prompt_tokens=kept + prompt,
+                reused=self.committed,
+                common=kept,
+                history=kept,
+                dropped=dropped,
+            )
+        )
+        carried = self.history[-1] if self.pending else None
+        at, tokens = self.committed, prompt + self.pending
+        if carried is not None:
+            self._pending("flush", carried, at, "prefill", "PREDICTED")
+        self.history += [self._id() for _ in range(prompt)]
+        self.points.append(len(self.history))
+        for role, pos in (("header", len(self.history) - 3), ("prompt", len(self.history))):
+            self.trace.append(
+                ev.CheckpointEvent(
+                    turn=self.turn_no, pos=pos, role=role, bytes=0, retained=tuple(self.points)
+                )
+            )
+        first = self._id()
+        half = tokens // 2
+        for pos, size, out in ((at, half, None), (at + half, tokens - half, first)):
+            if size:
+                self.trace.append(
+                    ev.PrefillEvent(
+                        turn=self.turn_no,
+                        burst=self.burst_no,
+                        pos=pos,
+                        tokens=size,
+                        width=size,
+                        ms=9.0,
+                        carried=carried if pos == at else None,
+                        first=out,
+                    )
+                )
+        self.answer, self.hidden_count, self.next_pred = [], 0, None
+        self._emit(first)
+        self.pending = True
+
+    def resume(self) -> None:
+        """The first step of a continuation: hidden tokens are shown, the carry consumed or the prediction emitted."""
+        self.burst_no += 1
+        if self.hidden_count:
+            self._overshoot("shown", self.hidden)
+            self.hidden_count = 0
+        if self.pending:
+            self._pending("consume", self.history[-1], self.committed, "round", "PENDING")
+        elif self.next_pred is not None:
+            token, self.next_pred = self.next_pred, None
+            at = self.committed
+            self._emit(token)
+            self.pending = True
+            self._pending("promote", token, at, "continue", "PENDING")
+
+    def round(self, trim: int = 0, stop: bool = False) -> int:
+        """One round; the last `trim` emitted tokens are dropped at once. Returns how many it emitted."""
+        drafts = tuple(self._id() for _ in range(self.random.randint(0, self.draft_len)))
+        accepted = 0
+        while accepted < len(drafts) and self.random.random() < 0.78 - 0.05 * accepted:
+            accepted += 1
+        bonus = None if stop and accepted else self._id()
+        out = [*drafts[:accepted], *([] if bonus is None else [bonus])]
+        trim = min(trim, len(out) - 1)
+        kept, trimmed = out[: len(out) - trim], tuple(out[len(out) - trim :])
+        event = ev.RoundEvent(
+            turn=self.turn_no,
+            burst=self.burst_no,
+            round=self.rounds,
+            pos=self.committed,
+            pending=self.history[-1],
+            drafted=drafts,
+            accepted=accepted,
+            bonus=bonus,
+            emitted=len(kept),
+            width=8,
+            drafter="ngram",
+            draft_ms=0.2,
+            verify_ms=24.0,
+            accept_ms=0.2,
+            host_ms=0.4,
+            trimmed=trimmed,
+        )
+        self.trace.append(event)
+        self.rounds += 1
+        for token in kept:
+            self._emit(token)
+        if trimmed:
+            self.pending, self.next_pred = False, trimmed[0]
+            self._overshoot("trimmed", trimmed)
+        return len(kept)
+
+    def end_burst(self, over: int = 0) -> None:
+        """Close the burst, the last `over` tokens of its last round past the budget."""
+        if over:
+            self.hidden_count = over
+            self._overshoot("kept", self.hidden)
+        if self.pending:
+            self._pending("carry", self.history[-1], self.committed, "round", "PENDING")
+        self.trace.append(
+            ev.BurstEvent(
+                turn=self.turn_no,
+                burst=self.burst_no,
+                max_new=0,
+                emitted=0,
+                visible=0,
+                overshoot=over,
+                reason="length",
+                ms=1.0,
+                committed=self.committed,
+                state=self.state,
+            )
+        )
+
+    def drop_hidden(self) -> int:
+        """Forget what was never shown, as a new message does."""
+        count, gone = self.hidden_count, self.hidden
+        if count:
+            start, to = self.committed, len(self.history) - count
+            self._cut(to)
+            self.trace.append(
+                ev.RewindEvent(
+                    turn=self.turn_no, start=start, to=to, cause="overshoot", retained=tuple(self.points)
+                )
+            )
+            self._overshoot("dropped", gone)
+        return count
+
+    def rewind(self, to: int) -> None:
+        """Back to a position inside the history."""
+        start, token, at = self.committed, self.history[-1], self.committed
+        was_pending = self.pending
+        self._cut(to)
+        self.trace.append(
+            ev.RewindEvent(
+                turn=self.turn_no, start=start, to=to, cause="checkpoint", retained=tuple(self.points)
+            )
+        )
+        if was_pending:
+            self._pending("drop", token, at, "rewind", "PREDICTED")
+
+    def _cut(self, to: int) -> None:
+        gone = len(self.history) - to
+        self.history = self.history[:to]
+        self.answer = self.answer[: max(0, len(self.answer) - gone)]
+        self.hidden_count = max(0, self.hidden_count - gone)
+        self.points = [point for point in self.points if point <= to]
+        self.pending, self.next_pred = False, self._id()
+
+    def _emit(self, token: int) -> None:
+        self.history.append(token)
+        self.answer.append(token)
+
+    def _id(self) -> int:
+        return self.random.randint(0, 49_000)
+
+    def _overshoot(self, action: str, tokens: list[int] | tuple[int, ...]) -> None:
+        self.trace.append(
+            ev.OvershootEvent(
+                action=action,  # type: ignore[arg-type]
+                tokens=tuple(tokens),
+                turn=self.turn_no,
+                pos=self.committed,
+            )
+        )
+
+    def _pending(self, transition: str, token: int, pos: int, via: str, state: ev.State) -> None:
+        self.trace.append(
+            ev.PendingEvent(
+                transition=transition,  # type: ignore[arg-type]
+                token=token,
+                pos=pos,
+                turn=self.turn_no,
+                burst=self.burst_no,
+                via=via,  # type: ignore[arg-type]
+                state=state,
+            )
+        )
+
+
+def act(session: SyntheticSession, code: int) -> None:
+    """One lawful action, chosen by a number; what the state does not allow becomes a turn."""
+    kind, size = code % 8, code // 8
+    if kind == 0 or session.turn_no < 0:
+        session.turn(prompt=1 + size % 20)
+    elif kind == 1 and session.points:
+        session.rewind(session.points[size % len(session.points)])
+    elif session.pending or session.next_pred is not None:
+        session.resume()
+        emitted = 0
+        for _ in range(size % 5):
+            emitted = session.round()
+        if kind == 2:
+            session.round(trim=1 + size % 3)
+        elif kind == 3:
+            session.round(stop=True)
+        over = min(size % 4, emitted - 1) if kind == 4 and emitted else 0
+        session.end_burst(over)
+    else:
+        session.turn()
+
+
+def play(session: SyntheticSession, turns: int = 3, bursts: int = 4, rounds: int = 8) -> Iterator[None]:
+    """Drive a session through a plausible chat, yielding after each step."""
+    for turn in range(turns):
+        if turn == 2:
+            session.rewind(session.points[0])
+        session.turn(prompt=session.random.randint(12, 60))
+        yield
+        for burst in range(bursts):
+            if burst:
+                session.resume()
+            for place in range(rounds):
+                last = place == rounds - 1
+                emitted = session.round(trim=2 if last and turn == 1 and burst == 1 else 0)
+                if not last:
+                    yield
+            session.end_burst(over=min(2, emitted - 1) if burst == bursts - 1 and session.pending else 0)
+            yield
