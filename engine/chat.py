@@ -77,12 +77,12 @@ class ChatSession:
         After any other error what was generated stays, in `messages` and in the session.
 
         Raises:
-            EngineError: empty text, a number out of range, or a template that refuses the conversation.
+            EngineError: empty text, an argument out of range, or a template that refuses the conversation.
             ContextFull: the prompt does not fit; nothing changed.
             SessionStateError: another turn runs, or an option is not available in this version.
         """
         _require_greedy(sampling, verify, stop)
-        _require_counts(max_new, burst)
+        _require_sizes(max_new, burst, overshoot)
         if not isinstance(text, str) or not text.strip():
             raise EngineError("The message is empty; write something to send.")
         with self._exclusive():
@@ -122,11 +122,11 @@ class ChatSession:
         The `Turn` is the continuation alone; `messages` has the joined text.
 
         Raises:
-            EngineError: a number is out of range.
+            EngineError: an argument is out of range.
             ContextFull: no row is left; nothing changed.
             SessionStateError: there is nothing to continue, or another turn runs.
         """
-        _require_counts(max_new, burst)
+        _require_sizes(max_new, burst, overshoot)
         with self._exclusive():
             if not self.can_continue:
                 raise SessionStateError(
@@ -237,10 +237,12 @@ class ChatSession:
             self._busy.release()
 
 
-def _require_counts(max_new: int, burst: int) -> None:
+def _require_sizes(max_new: int, burst: int, overshoot: str) -> None:
     for name, value in (("max_new", max_new), ("burst", burst)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise EngineError(f"{name} must be a whole number of at least 1, got {value!r}.")
+    if overshoot not in ("keep", "trim"):
+        raise EngineError(f"overshoot must be 'keep' or 'trim', got {overshoot!r}.")
 
 
 def _require_greedy(sampling: object | None, verify: str, stop: Sequence[str]) -> None:

@@ -181,7 +181,7 @@ class TurnRun:
         """Where the `count` tokens just emitted come from, by the events the engine appended with them."""
         trace = self._session.trace
         newest = trace.since(trace.next_seq - 2)
-        for event in newest:
+        for event in reversed(newest):
             if isinstance(event, RoundEvent):
                 drafts: list[Origin] = ["draft"] * min(event.accepted, count)
                 last: Origin = "correction" if event.correction else "bonus"
