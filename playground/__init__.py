@@ -1,0 +1,1 @@
+"""The Gradio playground: a page over `engine` sessions. Importing this package imports neither gradio nor torch."""

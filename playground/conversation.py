@@ -1,0 +1,232 @@
+"""One live conversation: what runs, what was said, and what viewers may read of it at any time.
+
+The worker thread writes, any number of viewers read. A viewer that goes away takes nothing with it, and a page that
+comes back finds the text, the trace and a running turn where they are.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from engine.errors import EngineError
+from playground.limits import Refused, TurnOptions
+from playground.rate import Rate
+from playground.view import Message, Outcome, Phase, View
+from playground.worker import Worker
+
+if TYPE_CHECKING:
+    from engine.chat import ChatSession, Turn, TurnDelta
+    from playground.stream import DeltaStream
+    from playground.viewer import Watch
+
+T = TypeVar("T")
+BUSY = "This conversation is already answering; wait for the end or press Stop. Your message was not sent."
+STOPPED = "Stopped before the first token; the message is back in its box."
+UNEXPECTED = (
+    "Something went wrong inside the app; the conversation is as it was before. The server's log has the details."
+)
+log = logging.getLogger(__name__)
+
+
+class Conversation:
+    """A `ChatSession` behind a lock, driven by the worker. `sid` is the secret that opens it."""
+
+    def __init__(self, sid: str, worker: Worker, make_chat: Callable[[], ChatSession]) -> None:
+        self.sid = sid
+        self.viewers: dict[str, Watch] = {}
+        """Page session -> what that page has been shown."""
+        self.stream: DeltaStream | None = None
+        """What the pages' panels are fed from."""
+        self.touched = time.monotonic()
+        self.options: TurnOptions | None = None
+        """Settings of the latest turn, for a page that comes back; None before the first."""
+        self._worker = worker
+        self._make_chat = make_chat
+        self._chat: ChatSession | None = None
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._rate = Rate()
+        self._unsent = ""
+        self._applied: tuple[str, int] | None = None
+        self._view = View()
+
+    @property
+    def chat(self) -> ChatSession | None:
+        """The engine side; None before the first turn. Its trace may be read from any thread."""
+        return self._chat
+
+    def view(self) -> View:
+        """The present reading."""
+        return self._view
+
+    def send(self, message: str, options: TurnOptions) -> Future[Turn]:
+        """Queue a turn. Raises `Refused` while another one runs; then nothing has changed."""
+
+        def turn() -> Turn:
+            return self._finish(self._ready(options).send(message, **self._keywords(options)))
+
+        return self._start(turn, message)
+
+    def continue_turn(self, options: TurnOptions) -> Future[Turn]:
+        """Queue more of the last answer. Raises `Refused` when it did not end by length or Stop, or while busy."""
+
+        def turn() -> Turn:
+            return self._finish(self._ready(options).continue_turn(**self._keywords(options)))
+
+        return self._start(turn, resumes=True)
+
+    def clear(self) -> Future[None]:
+        """Forget messages and rows; settings and figures stay. Raises `Refused` while a turn runs."""
+
+        def clear() -> None:
+            if self._chat is not None:
+                self._chat.clear()
+            self._update(outcome=None)
+
+        return self._start(clear)
+
+    def rewind(self, pos: int) -> Future[int]:
+        """Go back to a rewind point; messages follow. Raises `Refused` while a turn runs or before the first one."""
+
+        def rewind() -> int:
+            if self._chat is None:
+                raise Refused("This conversation has no rewind point yet; send a message first.")
+            if not hasattr(self._chat, "rewind"):
+                raise Refused(
+                    "Rewinding a conversation is not available in this version; clear it, or send a new message."
+                )
+            self._chat.rewind(pos)
+            self._update(outcome=None)
+            return len(self._chat.session.committed)
+
+        return self._start(rewind)
+
+    def stop(self) -> None:
+        """End the running turn at the next poll: within one round, or one prefill chunk. Harmless when idle."""
+        if not self._view.running:
+            return
+        self._stop.set()
+        waiting = self._worker.withdraw(self.sid)
+        if waiting is not None:
+            waiting()  # ends at once, for it looks at the flag first
+
+    def take_unsent(self) -> str:
+        """The message of a turn that never happened, once; '' otherwise."""
+        with self._lock:
+            message, self._unsent = self._unsent, ""
+            return message
+
+    def close(self) -> None:
+        """Release the engine's side. Only the worker calls it."""
+        self._stop.set()
+        if self._chat is not None:
+            self._chat.session.close()
+            self._chat = self._applied = None
+
+    def detach(self) -> None:
+        """The engine is being replaced: begin anew with the next turn, and say so. Only the worker calls it."""
+        if self._chat is not None:
+            self.close()
+            self._update(
+                messages=(), outcome=None, can_continue=False, notice="Another model was loaded; this begins anew."
+            )
+
+    def _start(self, work: Callable[[], T], message: str = "", *, resumes: bool = False) -> Future[T]:
+        future: Future[T] = Future()
+        with self._lock:
+            view = self._view
+            if view.running:
+                raise Refused(BUSY)
+            if resumes and not view.can_continue:
+                raise Refused("There is no unfinished answer to continue; send a message first.")
+            self._stop.clear()
+            self._rate = Rate()
+            self.touched = time.monotonic()
+            said = (*view.messages, ("user", message), ("assistant", "")) if message else view.messages
+            self._set(running=True, phase="waiting", messages=said, notice="", tok_s=None, can_continue=False)
+        before = len(view.messages)
+        self._worker.submit(self.sid, lambda: self._run(work, message, before, future))
+        return future
+
+    def _run(self, work: Callable[[], T], message: str, before: int, future: Future[T]) -> None:
+        try:
+            if self._stop.is_set():
+                raise Refused(STOPPED)
+            result = work()
+        except (EngineError, Refused) as known:
+            self._end(message, before, str(known))
+            future.set_exception(known)
+        except Exception as unknown:
+            log.exception("a turn failed")
+            self._end(message, before, UNEXPECTED)
+            error = Refused(UNEXPECTED)
+            error.__cause__ = unknown
+            future.set_exception(error)
+        else:
+            self._end(message, before, "")
+            future.set_result(result)
+
+    def _end(self, message: str, before: int, notice: str) -> None:
+        with self._lock:
+            messages = self._messages()
+            if message and len(messages) <= before:
+                self._unsent, notice = message, notice or STOPPED
+            self.touched = time.monotonic()
+            chat = self._chat
+            can = chat is not None and chat.can_continue
+            self._set(running=False, phase="idle", messages=messages, notice=notice, can_continue=can)
+
+    def _ready(self, options: TurnOptions) -> ChatSession:
+        if self._chat is None:
+            self._chat = self._make_chat()
+        session = self._chat.session
+        wanted = (options.drafter, options.draft_len)
+        if wanted != (self._applied or (session.drafter.name, session.draft_len)):
+            session.set_drafter(*wanted)
+        self._applied = wanted
+        self.options = options
+        self._update(phase="prefill")
+        return self._chat
+
+    def _keywords(self, options: TurnOptions) -> dict[str, Any]:
+        return {
+            "max_new": options.max_new,
+            "burst": options.burst,
+            "overshoot": options.overshoot,
+            "on_tokens": self._on_tokens,
+        }
+
+    def _on_tokens(self, delta: TurnDelta) -> bool:
+        with self._lock:
+            self._rate.add(len(delta.tokens))
+            messages = self._view.messages
+            if delta.text:
+                role, text = messages[-1]
+                messages = (*messages[:-1], (role, text + delta.text))
+            phase: Phase = "decoding" if delta.tokens or self._view.phase == "decoding" else "prefill"
+            self._set(messages=messages, phase=phase, tok_s=self._rate.recent() or self._view.tok_s)
+        return not self._stop.is_set()
+
+    def _finish(self, turn: Turn) -> Turn:
+        rate = self._rate.overall()
+        self._update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate), tok_s=rate)
+        return turn
+
+    def _messages(self) -> tuple[Message, ...]:
+        if self._chat is None:
+            return ()
+        said = [(m["role"], m["content"]) for m in self._chat.messages]
+        return tuple(m for m in said if m[0] != "system")
+
+    def _update(self, **changes: object) -> None:
+        with self._lock:
+            self._set(**changes)
+
+    def _set(self, **changes: object) -> None:
+        self._view = replace(self._view, version=self._view.version + 1, **changes)  # type: ignore[arg-type]

@@ -1,0 +1,125 @@
+"""What the page's controls do. Control events answer at once; one generator per page shows what comes of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import gradio as gr
+
+from playground.conversation import Conversation
+from playground.limits import Refused, TurnOptions, check_message, check_options
+from playground.service import Service
+from playground.viewer import Shown, Viewer, Watch, full
+
+TICK_S = 0.1
+"""Seconds between two updates of a page: no more than ten a second, whatever the engine does."""
+FORGOTTEN = "The earlier conversation is no longer kept here, so this is a new one."
+
+
+class Handlers:
+    """Bound to one service; every method takes the tab's session id and trusts nothing that comes with it."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def open(self, sid: str) -> tuple[Any, ...]:
+        """A tab arrives, with its id or ''. Returns the id it has from now on, a sentence, and its settings."""
+        refusal = ""
+        try:
+            conversation = self._service.registry.open(sid)
+        except Refused:
+            conversation, refusal = self._service.registry.new(), FORGOTTEN
+        options = conversation.options or default_options(self._service)
+        return (conversation.sid, refusal, *shown_options(options))
+
+    def send(self, message: str, sid: str, *options: object) -> tuple[str, str]:
+        """Begin a turn. Returns the message box's new text and a refusal, or ''."""
+        try:
+            conversation = self._service.registry.get(sid)
+            conversation.send(check_message(message), self._options(options))
+        except Refused as refused:
+            return message, str(refused)
+        return "", ""
+
+    def continue_turn(self, sid: str, *options: object) -> str:
+        """Go on with the last answer. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).continue_turn(self._options(options))
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    def stop(self, sid: str) -> str:
+        """Set the stop flag. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).stop()
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    def clear(self, sid: str) -> str:
+        """Forget the conversation's messages. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).clear()
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    def take_back(self, sid: str, message: str) -> str:
+        """The message of a turn that never began returns to its box, in front of what was typed since."""
+        try:
+            unsent = self._service.registry.get(sid).take_unsent()
+        except Refused:
+            return message
+        return "\n".join(part for part in (unsent, message) if part)
+
+    async def follow(self, sid: str, request: gr.Request) -> AsyncIterator[Shown]:
+        """Show a conversation until nothing more will change; a newer call of the same page takes over."""
+        try:
+            conversation = self._service.registry.get(sid)
+        except Refused:
+            return
+        page, call = str(request.session_hash), object()
+        known = conversation.viewers.get(page)
+        viewer = known.viewer if known else Viewer(self._service, conversation)
+        conversation.viewers[page], seen = Watch(viewer, call), None
+        while (watch := conversation.viewers.get(page)) and watch.call is call:
+            # Read before showing: a change in between is shown at the next tick rather than missed.
+            mark, done = viewer.mark(), viewer.done()
+            if mark != seen:
+                seen = mark
+                for shown in await asyncio.to_thread(lambda: list(viewer.show())):
+                    yield shown
+            if done:
+                return
+            await asyncio.sleep(TICK_S)
+
+    def resync(self, data: object) -> str:
+        """Everything a page's panels show, as JSON; '' for an id that is not known. Called by their script."""
+        sid = data[0] if isinstance(data, list) and data else data
+        try:
+            conversation: Conversation = self._service.registry.get(sid)
+        except Refused:
+            return ""
+        return full(self._service, conversation)
+
+    def left(self, request: gr.Request) -> None:
+        """A page was closed or reloaded; its conversation stays for a while."""
+        self._service.registry.viewer_left(str(request.session_hash))
+
+    def _options(self, options: tuple[object, ...]) -> TurnOptions:
+        drafter, draft_len, max_new, burst, overshoot = options
+        most = self._service.settings.max_draft_len
+        return check_options(max_new, drafter, draft_len, burst, overshoot, max_draft_len=most)
+
+
+def default_options(service: Service) -> TurnOptions:
+    """What a new conversation starts with."""
+    return TurnOptions(drafter=service.settings.drafter, draft_len=service.settings.draft_len)
+
+
+def shown_options(options: TurnOptions) -> tuple[str, int, int, int, str]:
+    """In the order in which the page lists its controls."""
+    return options.drafter, options.draft_len, options.max_new, options.burst, options.overshoot

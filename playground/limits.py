@@ -1,0 +1,71 @@
+"""What a visitor may ask of a turn, checked before any work: each refusal is one sentence."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from playground.settings import MAX_NEW, MESSAGE_CHARS, SettingsError, check_drafter
+
+Overshoot = Literal["keep", "trim"]
+
+
+class Refused(Exception):
+    """The request cannot be served; `str(error)` is one sentence for the visitor, and nothing has changed."""
+
+
+@dataclass(frozen=True)
+class TurnOptions:
+    """Settings of one turn. `drafter` and `draft_len` are the session's own and stay until changed."""
+
+    max_new: int = 256
+    drafter: str = "ngram"
+    draft_len: int = 7
+    burst: int = 32
+    overshoot: Overshoot = "keep"
+
+
+def check_options(
+    max_new: object, drafter: object, draft_len: object, burst: object, overshoot: object, *, max_draft_len: int
+) -> TurnOptions:
+    """Settings as they came from a page or a client. Raises `Refused` for the first that is out of range."""
+    name = str(drafter).strip()
+    try:
+        check_drafter(name)
+    except SettingsError as error:
+        raise Refused(str(error).replace("--drafter", "Drafter")) from None
+    if overshoot not in ("keep", "trim"):
+        raise Refused("Overshoot must be keep or trim.")
+    return TurnOptions(
+        max_new=_whole("Max new tokens", max_new, 1, MAX_NEW),
+        drafter=name,
+        draft_len=_whole("Draft length K", draft_len, 0, max_draft_len),
+        burst=_whole("Burst size", burst, 1, MAX_NEW),
+        overshoot="trim" if overshoot == "trim" else "keep",
+    )
+
+
+def check_message(message: object) -> str:
+    """The message as it will be sent. Raises `Refused` when it is empty or too long."""
+    if not isinstance(message, str) or not message.strip():
+        raise Refused("The message is empty; write something first.")
+    if len(message) > MESSAGE_CHARS:
+        raise Refused(
+            f"The message has {len(message):,} characters; the most is {MESSAGE_CHARS:,}. Shorten it and send again."
+        )
+    return message
+
+
+def check_position(pos: object) -> int:
+    """A rewind position as it came from a client. Raises `Refused` when it is not a whole number from 0."""
+    return _whole("Position", pos, 0, 2**31 - 1)
+
+
+def _whole(name: str, value: object, low: int, high: int) -> int:
+    sentence = f"{name} must be a whole number from {low} to {high}."
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise Refused(sentence)
+    if not math.isfinite(value) or value != int(value) or not low <= value <= high:
+        raise Refused(sentence)
+    return int(value)

@@ -1,0 +1,28 @@
+"""Blocks whose named endpoints may be called with fewer values than they have parameters.
+
+`gradio_client` fills in defaults itself; a plain HTTP call does not, and Gradio refuses it with a text that means
+nothing to the caller. Here the defaults of the Python function stand in for what is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import gradio as gr
+from gradio.block_function import BlockFunction
+
+
+class OptionalInputs(gr.Blocks):  # type: ignore[misc]  # gradio has no types
+    """`gr.Blocks`, with missing trailing inputs taken from the function's defaults."""
+
+    def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
+        """Complete `inputs` in place, then check them as Gradio does. Raises `gr.Error` for a missing required one."""
+        missing = len(block_fn.inputs) - len(inputs)
+        if missing > 0 and block_fn.fn is not None:
+            parameters = list(inspect.signature(block_fn.fn).parameters.values())[len(inputs) :]
+            for parameter in parameters[:missing]:
+                if parameter.default is inspect.Parameter.empty:
+                    raise gr.Error(f"/{block_fn.api_name} needs a value for {parameter.name}.", print_exception=False)
+                inputs.append(parameter.default)
+        super().validate_inputs(block_fn, inputs)

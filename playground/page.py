@@ -1,0 +1,216 @@
+"""The page: chat first, the live view beside it, settings below. Layout and wiring only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from playground import tab
+from playground.api import Endpoints
+from playground.handlers import Handlers, default_options
+from playground.limits import TurnOptions
+from playground.optional_inputs import OptionalInputs
+from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
+from playground.service import Service
+from playground.settings import MAX_NEW, Settings
+from playground.status import engine_line
+
+TITLE = "Draftscope"
+INTRO = (
+    "<h1>Draftscope</h1><p>Chat with a model and watch speculative decoding work: a drafter guesses the next tokens, "
+    "the model checks them all at once and keeps those it would have written itself. The text is the same either way.</p>"
+)
+PLACEHOLDER = "**Say something, and watch how the answer is made.**\n\nEvery token is drafted or checked in the view beside the chat."
+EXAMPLES = (
+    "Write the numbers from 1 to 30, separated by commas.",
+    "Explain in three sentences why the sky is blue.",
+    "List five fruits. Then repeat the list in capital letters.",
+)
+DRAFTER_LABELS = {"none": "None (plain decoding)", "ngram": "N-gram lookup (repeats of the conversation)"}
+SENTENCE = '<p class="says" role="status" aria-live="polite"></p>'
+ALERT = '<p class="says" role="alert"></p>'
+
+
+def build_page(service: Service, handlers: Handlers) -> gr.Blocks:
+    """The whole page on one service."""
+    with OptionalInputs(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as page:
+        Endpoints(service).bind()  # first, so that no handler of the page takes a public name
+        Page(service, handlers).wire(page)
+    page.queue(max_size=64, default_concurrency_limit=None)
+    return page
+
+
+class Page:
+    """The components, made in the order in which they stand, and the events between them."""
+
+    def __init__(self, service: Service, handlers: Handlers) -> None:
+        self._handlers = handlers
+
+        def resync(data: object) -> str:  # Gradio marks server functions, and a bound method takes no mark
+            return handlers.resync(data)
+
+        self.sid = gr.Textbox(visible="hidden", elem_id="sid", label="Session")
+        with gr.Column(elem_id="top"):
+            gr.HTML(INTRO)
+            self.engine = gr.HTML(engine_line(service.status), elem_id="engine")
+        with gr.Row(elem_id="main"):
+            with gr.Column(scale=5, min_width=320, elem_id="left"):
+                self._talk()
+                self.options = _controls(service.settings, default_options(service))
+            with gr.Column(scale=6, min_width=320, elem_id="right"):
+                self.kpi = _view(figure_assets())
+                self.panels = _view(panel_assets(), server_functions=[resync])
+
+    def wire(self, page: gr.Blocks) -> None:
+        """Connect controls to handlers."""
+        do = self._handlers
+        quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        opened = page.load(do.open, [self.sid], [self.sid, self.refusal, *self.options], js=tab.OPEN, **quick)
+        opened.then(None, [self.sid], None, js=tab.KEEP, **quick)
+        say = [self.message, self.sid, *self.options]
+        sends = [
+            self.send.click(do.send, say, [self.message, self.refusal], **quick),
+            self.message.submit(do.send, say, [self.message, self.refusal], **quick),
+            self.chat.example_select(_example, None, [self.message], **quick).then(
+                do.send, say, [self.message, self.refusal], **quick
+            ),
+        ]
+        others = [
+            self.resume.click(do.continue_turn, [self.sid, *self.options], [self.refusal], **quick),
+            self.clear.click(do.clear, [self.sid], [self.refusal], **quick),
+            self.back.change(lambda: "", None, [self.refusal], **quick),
+        ]
+        self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
+        for event in [opened, *sends, *others]:
+            shown = event.then(
+                do.follow,
+                [self.sid],
+                self._outputs(),
+                show_progress="hidden",
+                api_visibility="private",
+                concurrency_limit=None,
+                trigger_mode="multiple",
+            )
+            shown.then(do.take_back, [self.sid, self.message], [self.message], **quick)
+        page.unload(do.left)
+
+    def _outputs(self) -> list[Any]:
+        return [
+            self.chat,
+            self.panels,
+            self.status,
+            self.engine,
+            self.gauge,
+            self.send,
+            self.stop,
+            self.resume,
+            self.clear,
+        ]
+
+    def _talk(self) -> None:
+        self.chat = gr.Chatbot(
+            elem_id="chat",
+            label="Conversation",
+            show_label=False,
+            height="min(58vh, 620px)",
+            min_height=320,
+            layout="bubble",
+            buttons=["copy"],
+            feedback_options=None,
+            latex_delimiters=[],
+            allow_tags=False,
+            group_consecutive_messages=False,
+            placeholder=PLACEHOLDER,
+            examples=[{"text": text} for text in EXAMPLES],
+        )
+        with gr.Row(elem_id="composer"):
+            self.message = gr.Textbox(
+                elem_id="message",
+                label="Message",
+                show_label=False,
+                container=False,
+                lines=1,
+                max_lines=8,
+                placeholder="Message",
+                autofocus=True,
+                scale=1,
+            )
+            self.send = gr.Button("Send", variant="primary", elem_id="send", scale=0)
+            self.stop = gr.Button("Stop", elem_id="stop", scale=0, interactive=False)
+        self.refusal = _sentence("refusal", ALERT)
+        with gr.Row(elem_id="actions"):
+            self.status = _sentence("status", SENTENCE)
+            self.resume = gr.Button("Continue", size="sm", elem_id="continue", scale=0, interactive=False)
+            self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
+        self.gauge = gr.HTML("", elem_id="gauge")
+        self.tokens = _view(token_assets())
+        self.back = gr.HTML("", elem_id="back", html_template="<span></span>", js_on_load=tab.RETURN)
+
+
+def _controls(settings: Settings, first: TurnOptions) -> list[Any]:
+    choices = [(label, name) for name, label in DRAFTER_LABELS.items()]
+    if settings.drafter not in DRAFTER_LABELS:
+        choices.append((settings.drafter, settings.drafter))
+    with gr.Accordion("Decoding settings", open=False, elem_id="settings"):
+        with gr.Row():
+            drafter = gr.Dropdown(
+                choices,
+                value=first.drafter,
+                label="Drafter",
+                elem_id="drafter",
+                min_width=200,
+                info="Who guesses the next tokens. It changes the speed, never the text.",
+            )
+            draft_len = gr.Slider(
+                0,
+                settings.max_draft_len,
+                value=first.draft_len,
+                step=1,
+                label="Draft length K",
+                elem_id="draft_len",
+                min_width=200,
+                info="Most tokens guessed at a time.",
+            )
+        with gr.Row():
+            max_new = gr.Slider(
+                1,
+                MAX_NEW,
+                value=first.max_new,
+                step=1,
+                label="Max new tokens",
+                elem_id="max_new",
+                min_width=200,
+                info="An answer stops here; Continue goes on.",
+            )
+            burst = gr.Slider(
+                1,
+                256,
+                value=first.burst,
+                step=1,
+                label="Burst size",
+                elem_id="burst",
+                min_width=200,
+                info="Tokens asked of the session at a time; it pauses between bursts and carries one token over.",
+            )
+        overshoot = gr.Radio(
+            [("Keep", "keep"), ("Trim", "trim")],
+            value=first.overshoot,
+            label="Overshoot",
+            elem_id="overshoot",
+            info="Tokens accepted past the limit: keep them ready for Continue, or drop them.",
+        )
+    return [drafter, draft_len, max_new, burst, overshoot]
+
+
+def _view(assets: PanelAssets, **more: Any) -> gr.HTML:
+    return gr.HTML("", **assets.options(), **more)
+
+
+def _sentence(elem_id: str, template: str) -> gr.HTML:
+    return gr.HTML("", elem_id=elem_id, html_template=template, js_on_load=tab.SENTENCE)
+
+
+def _example(chosen: gr.SelectData) -> str:
+    value = chosen.value
+    return str(value["text"]) if isinstance(value, dict) else str(value)

@@ -1,0 +1,112 @@
+"""The app's one registry: session id -> conversation, with a lease that ends some time after the last viewer left."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable
+
+from playground.conversation import Conversation
+from playground.limits import Refused
+
+TTL_S = 600.0
+"""Kept for so long after the last viewer left and the last turn ended, in seconds."""
+CAP = 200
+"""Conversations kept at most; the one longest untouched makes room."""
+_SID = re.compile(r"[0-9a-f]{32}")
+
+
+class Registry:
+    """Thread-safe. Ids are 128 random bits, so that knowing one is the right to use it."""
+
+    def __init__(
+        self,
+        make: Callable[[str], Conversation],
+        dispose: Callable[[Conversation], None],
+        *,
+        ttl_s: float = TTL_S,
+        cap: int = CAP,
+    ) -> None:
+        self._make = make
+        self._dispose = dispose
+        self._ttl_s = ttl_s
+        self._cap = cap
+        self._lock = threading.Lock()
+        self._live: dict[str, Conversation] = {}
+
+    def new(self) -> Conversation:
+        """A fresh conversation. Raises `Refused` when every kept one is busy."""
+        self.sweep()
+        with self._lock:
+            evicted = self._make_room()
+            conversation = self._make(secrets.token_hex(16))
+            self._live[conversation.sid] = conversation
+        if evicted is not None:
+            self._dispose(evicted)
+        return conversation
+
+    def get(self, sid: object) -> Conversation:
+        """The conversation of an id. Raises `Refused` for anything else."""
+        if not isinstance(sid, str) or not _SID.fullmatch(sid):
+            raise Refused("That is not a session id; leave it empty to begin a new session.")
+        with self._lock:
+            conversation = self._live.get(sid)
+        if conversation is None:
+            raise Refused("No session has this id (any more); leave it empty to begin a new session.")
+        conversation.touched = time.monotonic()
+        return conversation
+
+    def open(self, sid: object) -> Conversation:
+        """As `get`, with a new conversation for the empty id."""
+        return self.new() if sid == "" else self.get(sid)
+
+    def viewer_left(self, page: str) -> None:
+        """The page with this Gradio session is gone; its conversation keeps running and its lease begins."""
+        with self._lock:
+            for conversation in self._live.values():
+                if conversation.viewers.pop(page, None) is not None:
+                    conversation.touched = time.monotonic()
+
+    def sweep(self) -> int:
+        """Drop the conversations whose lease ended. Returns how many."""
+        now = time.monotonic()
+        with self._lock:
+            ended = [c for c in self._live.values() if _idle(c) and now - c.touched > self._ttl_s]
+            for conversation in ended:
+                del self._live[conversation.sid]
+        for conversation in ended:
+            self._dispose(conversation)
+        return len(ended)
+
+    def drop_chats(self) -> None:
+        """Detach every conversation from an engine that goes away. Only the worker calls it."""
+        with self._lock:
+            live = list(self._live.values())
+        for conversation in live:
+            conversation.detach()
+
+    def close(self) -> None:
+        """Stop every turn and forget every conversation."""
+        with self._lock:
+            live, self._live = list(self._live.values()), {}
+        for conversation in live:
+            conversation.stop()
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    def _make_room(self) -> Conversation | None:
+        if len(self._live) < self._cap:
+            return None
+        # An open tab that says nothing gives way last, a running turn never.
+        quiet = (c for c in self._live.values() if not c.view().running)
+        idle = sorted(quiet, key=lambda c: (bool(c.viewers), c.touched))
+        if not idle:
+            raise Refused("This server is answering in as many conversations as it keeps; try again in a moment.")
+        return self._live.pop(idle[0].sid)
+
+
+def _idle(conversation: Conversation) -> bool:
+    return not conversation.view().running and not conversation.viewers

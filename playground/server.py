@@ -1,0 +1,70 @@
+"""Puts the page on the network: headers, limits, our own Plotly, and everything that calls home switched off."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import Any
+
+import gradio as gr
+from starlette.middleware import Middleware
+
+from playground.handlers import Handlers
+from playground.headers import BodyLimit, SecureHeaders
+from playground.page import build_page
+from playground.plotly_asset import plotly_path, plotly_route
+from playground.service import Service, chat_of, load_from_settings
+from playground.settings import Settings
+from playground.theme import style_sheet, theme
+
+log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings) -> None:
+    """Run until interrupted. Raises `OSError` when the port was taken in the meantime."""
+    service = Service(settings, load_from_settings, chat_of)
+    page = build_page(service, Handlers(service))
+    try:
+        open_page(page, settings)
+        log.info("Draftscope is at %s", page.local_url)
+        service.start()
+        while True:
+            time.sleep(3600)
+    except KeyboardInterrupt:
+        log.info("stopping")
+    finally:
+        service.close()
+        page.close(verbose=False)
+
+
+def open_page(page: gr.Blocks, settings: Settings) -> None:
+    """Launch without blocking."""
+    page.launch(prevent_thread_lock=True, **launch_options(settings))
+
+
+def launch_options(settings: Settings) -> dict[str, Any]:
+    """Everything `launch` needs; what could reach beyond this machine is off unless asked for."""
+    return {
+        "server_name": settings.host,
+        "server_port": settings.port,
+        "share": settings.share,
+        "quiet": not settings.share,
+        "show_error": False,
+        "footer_links": ["api", "settings"],
+        "run_history": False,
+        "enable_monitoring": False,
+        "ssr_mode": False,
+        "mcp_server": False,
+        "pwa": False,
+        "max_file_size": "1mb",
+        "state_session_capacity": 200,
+        "strict_cors": True,
+        "app_kwargs": {
+            "middleware": [Middleware(SecureHeaders, framed="SPACE_ID" in os.environ), Middleware(BodyLimit)],
+            "routes": [plotly_route()],
+        },
+        "theme": theme(),
+        "css": style_sheet(),
+        "head": f'<script src="{plotly_path()}" defer></script>',
+    }

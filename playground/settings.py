@@ -1,0 +1,140 @@
+"""What an operator can set: command line first, then `DRAFTSCOPE_*` variables, then the defaults.
+
+Imports the standard library alone, so that `--help` and a wrong setting answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+MAX_DRAFT_LEN = 15
+"""Largest K one can ask for: a verify round of 16 columns."""
+DEFAULT_MAX_DRAFT_LEN = 7
+"""K the page offers unless a longer one was asked for; a wider round costs every round."""
+MAX_NEW = 4096
+MESSAGE_CHARS = 32_000
+"""Longest message taken, in characters; longer ones are refused before any work."""
+DRAFTERS = ("none", "ngram")
+"""Drafters that need no reference."""
+DRAFTER_PREFIXES = ("model:", "eagle3:")
+OTHER_DRAFTERS = ("mtp", "auto")
+TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
+
+
+class SettingsError(Exception):
+    """A setting is wrong; `str(error)` is one sentence that names it and says what is allowed."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One start of the app."""
+
+    model: str = "default"
+    drafter: str = "ngram"
+    draft_len: int = 7
+    device: str = "auto"
+    dtype: str = "auto"
+    max_ctx: int = 4096
+    slots: int = 4
+    host: str = "127.0.0.1"
+    port: int = 7860
+    share: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises `SettingsError` for the first value out of range."""
+        _between("port", self.port, 1, 65535)
+        _between("draft-len", self.draft_len, 0, MAX_DRAFT_LEN)
+        _between("max-ctx", self.max_ctx, 64, 1_048_576)
+        _between("slots", self.slots, 1, 64)
+        if not self.model.strip():
+            raise SettingsError("--model is empty: give a Hub id, a folder, a .gguf file or 'default'.")
+        if not self.host.strip():
+            raise SettingsError("--host is empty: give an address such as 127.0.0.1.")
+        check_drafter(self.drafter)
+
+    @property
+    def max_draft_len(self) -> int:
+        """The K the engine's round is built for."""
+        return max(DEFAULT_MAX_DRAFT_LEN, self.draft_len)
+
+
+def check_drafter(name: str) -> None:
+    """Raise `SettingsError` unless `name` is the form of a drafter; the engine says whether it fits."""
+    known = name in DRAFTERS or name in OTHER_DRAFTERS
+    if not known and not any(name.startswith(p) and len(name) > len(p) for p in DRAFTER_PREFIXES):
+        raise SettingsError(f"--drafter {name!r} is not known: use none, ngram, mtp, model:REF, eagle3:REF or auto.")
+
+
+def _between(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise SettingsError(f"--{name} is {value}, but must be from {low} to {high}.")
+
+
+HELP = {
+    "model": "checkpoint to chat with: 'default', a Hub id, a local folder or a .gguf file",
+    "drafter": "who proposes tokens: none, ngram, mtp, model:REF, eagle3:REF or auto",
+    "draft_len": f"most tokens drafted in a round, 0 to {MAX_DRAFT_LEN}",
+    "device": "auto, cpu, cuda or cuda:N",
+    "dtype": "auto, float32, bfloat16 or float16",
+    "max_ctx": "context of a conversation, in tokens",
+    "slots": "conversations whose caches stay in memory",
+    "host": "address to listen on; 127.0.0.1 keeps the page on this machine",
+    "port": "port to listen on",
+    "share": "also open a public link for a week, through Gradio's share server",
+}
+
+
+def parse(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Settings:
+    """Settings from a command line and an environment. Raises `SettingsError`; `--help` exits with code 0."""
+    env = os.environ if env is None else env
+    parser = _Parser(
+        allow_abbrev=False,
+        prog="app.py",
+        description="Draftscope: chat with a model decoded by a speculative session, and watch the session work.",
+        epilog="Each option is also an environment variable, for example DRAFTSCOPE_DRAFT_LEN=5.",
+    )
+    defaults = _defaults(env)
+    for item in fields(Settings):
+        flag, text = f"--{item.name.replace('_', '-')}", f"{HELP[item.name]} (default: {defaults[item.name]})"
+        if item.type == "bool":
+            parser.add_argument(flag, action="store_const", const="true", default=None, help=text)
+        else:
+            parser.add_argument(flag, default=None, metavar="VALUE", help=text)
+    given = vars(parser.parse_args(list(argv)))
+    values: dict[str, object] = {}
+    for item in fields(Settings):
+        raw, source = given[item.name], f"--{item.name.replace('_', '-')}"
+        if raw is None:
+            source = f"DRAFTSCOPE_{item.name.upper()}"
+            raw = env.get(source)
+        values[item.name] = defaults[item.name] if raw is None else _value(str(item.type), raw, source)
+    return Settings(**values)  # type: ignore[arg-type]
+
+
+def _defaults(env: Mapping[str, str]) -> dict[str, object]:
+    out: dict[str, object] = {item.name: item.default for item in fields(Settings)}
+    if "SPACE_ID" in env:
+        # A Space routes to the container's address, so a loopback server would never be reached.
+        out["host"] = "0.0.0.0"
+    return out
+
+
+def _value(kind: str, raw: str, source: str) -> object:
+    if kind == "int":
+        try:
+            return int(raw)
+        except ValueError:
+            raise SettingsError(f"{source} is {raw!r}, but must be a whole number.") from None
+    if kind == "bool":
+        if raw.strip().lower() in TRUE + FALSE:
+            return raw.strip().lower() in TRUE
+        raise SettingsError(f"{source} is {raw!r}, but must be true or false.")
+    return raw
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise SettingsError(f"{message[:1].upper()}{message[1:]}; see app.py --help.")

@@ -1,0 +1,54 @@
+"""What the browser does on its own: keeps a tab's session id, and asks for news when a tab is looked at again."""
+
+from __future__ import annotations
+
+OPEN = """
+async (given) => {
+  const key = "draftscope.sid";
+  const asked = new URLSearchParams(window.location.search).get("s");
+  let kept = "";
+  try { kept = window.sessionStorage.getItem(key) || ""; } catch (blocked) { /* a frame without storage */ }
+  const state = (window.draftscope = { sid: "" });
+  let channel = null;
+  try { channel = new BroadcastChannel("draftscope"); } catch (missing) { return asked || kept; }
+  const me = Math.random().toString(36).slice(2);
+  let taken = false;
+  channel.onmessage = ({ data }) => {
+    if (data.ask && data.from !== me && data.ask === state.sid) channel.postMessage({ held: data.ask, to: data.from });
+    if (data.held && data.to === me) taken = true;
+  };
+  if (asked || !kept) { state.sid = asked || ""; return state.sid; }
+  // A duplicated tab starts with a copy of the other's storage: if that tab answers, this one begins its own session.
+  channel.postMessage({ ask: kept, from: me });
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  state.sid = taken ? "" : kept;
+  return state.sid;
+}
+"""
+"""Runs before the page is opened; returns the id to ask the server for, or '' for a new session."""
+
+KEEP = """
+(sid) => {
+  window.draftscope = Object.assign(window.draftscope || {}, { sid });
+  try { window.sessionStorage.setItem("draftscope.sid", sid); } catch (blocked) { /* then a reload begins anew */ }
+}
+"""
+"""Runs once the server has named the session."""
+
+SENTENCE = """
+const line = element.querySelector(".says");
+const say = () => { const text = props.value || ""; if (line.textContent !== text) line.textContent = text; };
+watch("value", say);
+say();
+"""
+"""Shows a value as text, in a node that stays: a screen reader only follows a region that is not replaced."""
+
+RETURN = """
+let hidden = document.visibilityState === "hidden";
+document.addEventListener("visibilitychange", () => {
+  const now = document.visibilityState === "hidden";
+  if (hidden && !now) trigger("change");
+  hidden = now;
+});
+"""
+"""Fires when the tab is looked at again; another tab may have gone on with the same session."""

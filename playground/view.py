@@ -1,0 +1,40 @@
+"""What may be read of a conversation at any time: plain frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from engine.events import Reason
+
+Phase = Literal["idle", "waiting", "prefill", "decoding"]
+Message = tuple[str, str]
+"""Role (`user` or `assistant`) and text."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the last turn ended."""
+
+    reason: Reason
+    tokens: int
+    """Tokens it showed."""
+    hidden: int
+    """Overshoot tokens in the caches, not shown."""
+    tok_s: float | None
+
+
+@dataclass(frozen=True)
+class View:
+    """A consistent reading of a conversation; `version` changes whenever anything a page shows may have."""
+
+    version: int = 0
+    messages: tuple[Message, ...] = ()
+    running: bool = False
+    phase: Phase = "idle"
+    can_continue: bool = False
+    tok_s: float | None = None
+    notice: str = ""
+    """The last refusal or error, one sentence, or ''."""
+    outcome: Outcome | None = None

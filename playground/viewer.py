@@ -1,0 +1,149 @@
+"""What a page shows of a conversation: one reading of it turned into the values of the page's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import gradio as gr
+
+from playground.conversation import Conversation
+from playground.panels import LiveStatus
+from playground.service import Service
+from playground.status import engine_line, gauge, status_line
+from playground.stream import DeltaStream
+from playground.text import inert
+from playground.view import Message, View
+
+
+class Shown(NamedTuple):
+    """The page's outputs, in the order in which `page.py` lists them; each is of one kind at every update."""
+
+    chat: list[dict[str, str]]
+    panels: str
+    status: str
+    engine: str
+    gauge: str
+    send: object
+    stop: object
+    resume: object
+    clear: object
+
+
+@dataclass
+class Watch:
+    """A page's viewer, which knows what the page has, and the call that serves it now; an older call gives way."""
+
+    viewer: Viewer
+    call: object
+
+
+class Viewer:
+    """One page's reading of one conversation; sends its panels only what they do not have yet."""
+
+    def __init__(self, service: Service, conversation: Conversation) -> None:
+        self._service = service
+        self._conversation = conversation
+        self._stream: DeltaStream | None = None
+        self._number = 0
+        self._panels = ""
+        self._known: list[tuple[Message, dict[str, str]]] = []
+
+    def mark(self) -> tuple[int, int, int]:
+        """Changes whenever `show` would show something else."""
+        ahead = self._service.worker.ahead(self._conversation.sid)
+        return self._conversation.view().version, self._service.status.version, ahead
+
+    def done(self) -> bool:
+        """Whether nothing will change until someone asks for something."""
+        return not self._conversation.view().running and self._service.status.state != "loading"
+
+    def show(self) -> Iterator[Shown]:
+        """The present values of the outputs; more than once when the panels need several deltas to catch up."""
+        mark, view, engine = self.mark(), self._conversation.view(), self._service.status
+        status = live_status(self._service, self._conversation, view)
+        messages = self._said(view.messages)
+        for panels in self._catch_up(mark, status) or [self._panels]:
+            self._panels = panels
+            yield Shown(
+                chat=messages,
+                panels=panels,
+                status=status_line(view, engine, mark[2]),
+                engine=engine_line(engine),
+                gauge=gauge(status.committed, status.max_ctx),
+                send=gr.update(interactive=not view.running),
+                stop=gr.update(interactive=view.running),
+                resume=gr.update(interactive=view.can_continue and not view.running),
+                clear=gr.update(interactive=bool(view.messages) and not view.running),
+            )
+
+    def _said(self, messages: tuple[Message, ...]) -> list[dict[str, str]]:
+        # Only what has changed is read again: a long chat costs no more per tick than its last message.
+        same = 0
+        while same < min(len(messages), len(self._known)) and self._known[same][0] == messages[same]:
+            same += 1
+        fresh = [((role, text), {"role": role, "content": inert(text)}) for role, text in messages[same:]]
+        self._known = [*self._known[:same], *fresh]
+        return [shown for _, shown in self._known]
+
+    def _catch_up(self, mark: tuple[int, int, int], status: LiveStatus) -> list[str]:
+        stream = stream_of(self._service, self._conversation)
+        if stream is None:
+            return []
+        if stream is not self._stream:
+            self._stream, self._number = stream, 0
+        stream.pump(mark, lambda: status)
+        fresh = list(stream.after(self._number, lambda: status))
+        if fresh:
+            self._number = fresh[-1][0]
+        return [text for _, text in fresh]
+
+
+def full(service: Service, conversation: Conversation) -> str:
+    """Everything the panels show, for a page that missed a delta; '' before an engine runs."""
+    stream = stream_of(service, conversation)
+    status = live_status(service, conversation, conversation.view())
+    return "" if stream is None else stream.full(lambda: status)
+
+
+def stream_of(service: Service, conversation: Conversation) -> DeltaStream | None:
+    """The conversation's stream, made anew when its engine side was replaced; None before an engine runs."""
+    engine, chat, stream = service.engine, conversation.chat, conversation.stream
+    if engine is None:
+        return None
+    if stream is None or (stream.chat is not None and stream.chat is not chat):
+        stream = conversation.stream = DeltaStream(conversation.sid, engine.tokenizer, chat)
+    stream.chat = chat
+    return stream
+
+
+def live_status(service: Service, conversation: Conversation, view: View) -> LiveStatus:
+    """The readings that no event carries."""
+    facts, settings = service.status.facts, service.settings
+    loading = service.status.state == "loading" and facts is None
+    phase = "loading" if loading else "prefill" if view.phase == "waiting" else view.phase
+    chat = conversation.chat
+    if chat is None:
+        return LiveStatus(
+            running=view.running,
+            phase=phase,
+            max_ctx=facts.max_ctx if facts else 0,
+            drafter=settings.drafter,
+            draft_len=settings.draft_len,
+        )
+    session = chat.session
+    return LiveStatus(
+        running=view.running,
+        phase=phase,
+        tok_s=view.tok_s or 0.0,
+        state=session.state,
+        committed=len(session.committed),
+        max_ctx=session.cache_max_ctx(),
+        pending=session.pending_tok,
+        rewind_points=tuple(session.rewind_points()),
+        drafter=session.drafter.name,
+        draft_len=session.draft_len,
+        can_continue=view.can_continue,
+        hidden_overshoot=len(chat.turn.hidden) if chat.turn is not None and not view.running else 0,
+    )

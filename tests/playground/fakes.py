@@ -1,0 +1,313 @@
+"""An engine without a model: same names, same events, an answer made of numbered words."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine import events as ev
+from engine.errors import DrafterMismatch, SessionStateError
+from engine.telemetry import SpecTelemetry
+from engine.trace import Trace, TraceHeader
+
+EOS = 2
+WORDS = 5000
+
+
+class FakeTokenizer:
+    """Ids from 10 on are the words ` w10`, ` w11`, ...; `EOS` is a special token without text."""
+
+    def decode(self, token_ids: list[int], **options: Any) -> str:
+        return "".join("" if i == EOS else f" w{i}" for i in token_ids)
+
+    def convert_ids_to_tokens(self, ids: int) -> str:
+        return "<eos>" if ids == EOS else f"\u0120w{ids}"
+
+    def __call__(self, text: str) -> list[int]:
+        return [10 + hash(w) % WORDS for w in text.split()]
+
+
+@dataclass
+class FakeCheckpoint:
+    id: str = "fake/words"
+    tokenizer: FakeTokenizer = field(default_factory=FakeTokenizer)
+
+
+@dataclass
+class FakeTrunk:
+    device: str = "cpu"
+    dtype: str = "torch.float32"
+
+
+class FakeEngine:
+    """`pace` is the seconds a forward takes; `answer` the number of words of every answer."""
+
+    def __init__(self, pace: float = 0.0, answer: int = 60, max_ctx: int = 4096) -> None:
+        self.pace, self.answer, self.max_ctx = pace, answer, max_ctx
+        self.checkpoint = FakeCheckpoint()
+        self.tokenizer = self.checkpoint.tokenizer
+        self.trunk, self.width, self.max_draft_len = FakeTrunk(), 8, 7
+        self.verdict = "Exact: rows of a round are bit-identical at width 8."
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeDrafter:
+    name: str
+
+
+class FakeSession:
+    def __init__(self, eng: FakeEngine) -> None:
+        self.engine = eng
+        self.committed: list[int] = []
+        self.next_pred: int | None = None
+        self.pending_tok: int | None = None
+        self.telem = SpecTelemetry()
+        self.state: ev.State = "FRESH"
+        self.trace = Trace(TraceHeader(checkpoint=eng.checkpoint.id))
+        self.drafter, self.draft_len = FakeDrafter("ngram"), 7
+        self.points: list[int] = []
+        self.closed = False
+
+    def rewind_points(self) -> list[int]:
+        return list(self.points)
+
+    def rewind_pos(self) -> int | None:
+        return self.points[-1] if self.points else None
+
+    def cache_max_ctx(self) -> int:
+        return self.engine.max_ctx
+
+    def set_drafter(self, drafter: str, draft_len: int | None = None) -> None:
+        if drafter not in ("none", "ngram"):
+            raise DrafterMismatch(f"Drafter {drafter} does not fit this model: the vocabularies differ at id 7.")
+        self.drafter = FakeDrafter(drafter)
+        self.draft_len = draft_len or self.draft_len
+        self.trace.append(
+            ev.DrafterEvent(drafter=drafter, draft_len=self.draft_len, action="set", pos=len(self.committed))
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class FakeTurn:
+    text: str
+    tokens: list[int]
+    origin: list[str]
+    hidden: list[int]
+    reason: str
+    start: int
+    telem: SpecTelemetry
+    seconds: float
+
+
+@dataclass
+class FakeDelta:
+    text: str
+    tokens: list[int]
+    origin: list[str]
+
+
+OnTokens = Callable[[FakeDelta], bool]
+
+
+class FakeChat:
+    """Answers word 1, 2, 3, ... after each message; every third draft or so is rejected."""
+
+    def __init__(self, eng: FakeEngine) -> None:
+        self.engine = eng
+        self.session = FakeSession(eng)
+        self.messages: list[dict[str, str]] = []
+        self.can_continue = False
+        self.turn: FakeTurn | None = None
+        self.fail: Exception | None = None
+        self._random = random.Random(7)
+        self._turn = -1
+        self._bursts = 0
+        self._left = 0
+        self._hidden: list[int] = []
+
+    def clear(self) -> None:
+        rows = len(self.session.committed)
+        self.session.committed, self.session.pending_tok, self.session.points = [], None, []
+        self.session.state, self.messages, self.can_continue, self.turn = "FRESH", [], False, None
+        self.session.trace.append(ev.RewindEvent(turn=self._turn, start=rows, to=0, cause="clear", retained=()))
+
+    def rewind(self, pos: int) -> None:
+        if pos not in self.session.points:
+            raise SessionStateError(f"There is no rewind point at {pos}; there are {self.session.points}.")
+        self.session.committed = self.session.committed[:pos]
+        self.session.pending_tok, self.session.state = None, "PREDICTED"
+        self.messages = self.messages[:-1]
+
+    def send(self, text: str, max_new: int = 256, on_tokens: OnTokens | None = None, **options: Any) -> FakeTurn:
+        poll = on_tokens or (lambda delta: True)
+        if self.fail is not None:
+            error, self.fail = self.fail, None
+            raise error
+        ids, s = self.engine.tokenizer(text), self.session
+        self._turn += 1
+        before = len(s.committed)
+        s.trace.append(
+            ev.TurnEvent(
+                turn=self._turn,
+                decision="extend",
+                prompt_tokens=before + len(ids),
+                reused=before,
+                common=before,
+                history=before,
+            )
+        )
+        for at in range(0, max(1, len(ids)), 64):
+            if not poll(FakeDelta("", [], [])):
+                s.committed = s.committed[:before]
+                return FakeTurn("", [], [], [], "cancelled", before, SpecTelemetry(), 0.0)
+            self._prefill(ids[at : at + 64], last=at + 64 >= len(ids))
+        s.points = [*s.points, len(s.committed)][-4:]
+        s.trace.append(
+            ev.CheckpointEvent(turn=self._turn, pos=len(s.committed), role="prompt", bytes=0, retained=tuple(s.points))
+        )
+        self.messages += [{"role": "user", "content": text}, {"role": "assistant", "content": ""}]
+        self._left, self._hidden = self.engine.answer, []
+        first = self._word()
+        s.pending_tok, s.state = first, "PENDING"
+        poll(FakeDelta(self._show([first]), [first], ["first"]))
+        return self._decode([first], ["first"], max_new, poll, **options)
+
+    def continue_turn(self, max_new: int = 256, on_tokens: OnTokens | None = None, **options: Any) -> FakeTurn:
+        poll = on_tokens or (lambda delta: True)
+        shown = self._hidden
+        self._hidden = []
+        poll(FakeDelta(self._show(shown), shown, ["draft"] * len(shown)))
+        return self._decode(shown, ["draft"] * len(shown), max_new, poll, **options)
+
+    def _word(self) -> int:
+        self._left -= 1
+        return EOS if self._left < 0 else 10 + self._random.randrange(WORDS)
+
+    def _show(self, tokens: list[int]) -> str:
+        text = self.engine.tokenizer.decode(tokens)
+        self.messages[-1]["content"] += text
+        return text
+
+    def _prefill(self, ids: list[int], *, last: bool) -> None:
+        s = self.session
+        time.sleep(self.engine.pace)
+        s.trace.append(
+            ev.PrefillEvent(
+                turn=self._turn, burst=self._bursts, pos=len(s.committed), tokens=len(ids), width=64, ms=1.0
+            )
+        )
+        s.committed = [*s.committed, *ids]
+
+    def _decode(
+        self,
+        tokens: list[int],
+        origin: list[str],
+        max_new: int,
+        poll: OnTokens,
+        overshoot: str = "keep",
+        burst: int = 32,
+        **_: Any,
+    ) -> FakeTurn:
+        start, reason = time.perf_counter(), "length"
+        tokens, origin = list(tokens), list(origin)
+        while len(tokens) < max_new:
+            new, kinds = self._round()
+            tokens, origin = tokens + new, origin + kinds
+            over = max(0, len(tokens) - max_new)
+            self._hidden, new = new[len(new) - over :], new[: len(new) - over]
+            go_on = poll(FakeDelta(self._show([t for t in new if t != EOS]), new, kinds[: len(new)]))
+            if EOS in new:
+                reason = "stop"
+                break
+            if not go_on:
+                reason = "cancelled"
+                break
+        visible = min(max_new, len(tokens))
+        return self._end(tokens[:visible], origin[:visible], max_new, reason, start)
+
+    def _round(self) -> tuple[list[int], list[str]]:
+        s = self.session
+        time.sleep(self.engine.pace)
+        width = 0 if s.drafter.name == "none" else s.draft_len
+        drafts = [self._word() for _ in range(width)]
+        accepted = min(self._random.choice([0, 1, 2, 3, 5, 7]), width)
+        drafts = drafts[: drafts.index(EOS)] if EOS in drafts else drafts
+        accepted = min(accepted, len(drafts))
+        self._left += len(drafts) - accepted
+        bonus = self._word()
+        pending = s.pending_tok
+        assert pending is not None
+        s.trace.append(
+            ev.RoundEvent(
+                turn=self._turn,
+                burst=self._bursts,
+                round=s.telem.rounds,
+                pos=len(s.committed),
+                pending=pending,
+                drafted=tuple(drafts),
+                accepted=accepted,
+                bonus=bonus,
+                emitted=accepted + 1,
+                width=8,
+                drafter=s.drafter.name,
+                draft_ms=0.1,
+                verify_ms=20.0,
+                accept_ms=0.1,
+                host_ms=0.2,
+                room=s.cache_max_ctx() - len(s.committed),
+            )
+        )
+        s.telem.record(len(drafts), accepted, accepted + 1)
+        s.committed = [*s.committed, pending, *drafts[:accepted]]
+        s.pending_tok = bonus
+        kinds = ["draft"] * accepted + ["correction" if accepted < len(drafts) else "bonus"]
+        return [*drafts[:accepted], bonus], kinds
+
+    def _end(self, tokens: list[int], origin: list[str], max_new: int, reason: str, start: float) -> FakeTurn:
+        s = self.session
+        if self._hidden:
+            s.trace.append(
+                ev.OvershootEvent(action="kept", tokens=tuple(self._hidden), turn=self._turn, pos=len(s.committed))
+            )
+        s.trace.append(
+            ev.BurstEvent(
+                turn=self._turn,
+                burst=self._bursts,
+                max_new=max_new,
+                emitted=len(tokens) + len(self._hidden),
+                visible=len(tokens),
+                overshoot=len(self._hidden),
+                reason=reason,  # type: ignore[arg-type]
+                ms=1.0,
+                committed=len(s.committed),
+                state="PENDING",
+            )
+        )
+        assert s.pending_tok is not None
+        s.trace.append(
+            ev.PendingEvent(
+                transition="carry",
+                token=s.pending_tok,
+                pos=len(s.committed),
+                turn=self._turn,
+                burst=self._bursts,
+                via="round",
+                state="PENDING",
+            )
+        )
+        self._bursts += 1
+        self.can_continue = reason in ("length", "cancelled")
+        text = self.messages[-1]["content"]
+        return FakeTurn(
+            text, tokens, origin, list(self._hidden), reason, 0, s.telem.copy(), time.perf_counter() - start
+        )
