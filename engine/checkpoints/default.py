@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.checkpoints.cache_folder import cache_root, partial_folder
-from engine.checkpoints.gguf import converted_folder
+from engine.checkpoints.gguf import FORMAT, converted_folder, usable
 from engine.checkpoints.progress import Progress
 from engine.errors import CheckpointError
 
@@ -55,7 +55,7 @@ def _from_cache() -> tuple[Path, str] | None:
     with suppress(OSError, ValueError, KeyError, TypeError):
         pointer = json.loads((cache_root() / _POINTER).read_text(encoding="utf-8"))
         folder = cache_root() / "converted" / Path(pointer["folder"]).name
-        if all((folder / name).is_file() for name in ("config.json", "model.safetensors", "tokenizer.json")):
+        if folder.name.endswith(f"-v{FORMAT}") and usable(folder):
             return folder, str(pointer["file"])
     return None
 

@@ -50,7 +50,7 @@ def converted_folder(path: Path, progress: Progress) -> Path:
     require_supported(header.architecture, path.name)
     key = f"{_digest(path, progress)[:24]}-v{FORMAT}"
     final = cache_root() / "converted" / key
-    if final.is_dir() and not _usable(final):
+    if final.is_dir() and not usable(final):
         shutil.rmtree(final, ignore_errors=True)
     if not final.is_dir():
         with partial_folder() as partial:
@@ -80,7 +80,7 @@ def read_header(path: Path) -> Any:
     return header
 
 
-def _usable(folder: Path) -> bool:
+def usable(folder: Path) -> bool:
     """Whether a cached folder is whole; one that is not gets converted again."""
     try:
         read_config(folder)

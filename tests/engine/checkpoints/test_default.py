@@ -100,6 +100,21 @@ def test_a_damaged_pointer_is_ignored(index: list[list[str]], cache: Path, point
     assert found[0].parent == cache / "converted"
 
 
+def test_a_damaged_or_older_folder_is_made_again(index: list[list[str]], monkeypatch) -> None:
+    found = default_folder(silent)
+    assert found is not None
+    weights = found[0] / "model.safetensors"
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1])
+    assert default_folder(silent) == found
+    assert weights.read_bytes() == content
+    monkeypatch.setattr("engine.checkpoints.gguf.FORMAT", 99)
+    monkeypatch.setattr(default, "FORMAT", 99)
+    newer = default_folder(silent)
+    assert newer is not None
+    assert newer[0].name.endswith("-v99")
+
+
 def test_neither_index_nor_hub(not_installed: None, monkeypatch, capsys) -> None:
     monkeypatch.setattr(default, "_run", lambda *args: False)
 
