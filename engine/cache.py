@@ -24,11 +24,13 @@ from kernels.attention import BLOCK, blocks_for
 
 @dataclass(frozen=True)
 class LayerShape:
-    """Key/value geometry of one attention layer."""
+    """Key/value geometry of one attention layer, and where its rows live (layers may be spread over devices)."""
 
     kv_heads: int
     key_dim: int
     value_dim: int
+    dtype: torch.dtype = torch.float32
+    device: torch.device = torch.device("cpu")
 
 
 class SlotLayer(CacheLayerMixin):
@@ -37,9 +39,10 @@ class SlotLayer(CacheLayerMixin):
     is_sliding = False
     is_compileable = False
 
-    def __init__(self, shape: LayerShape, capacity: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, shape: LayerShape, capacity: int) -> None:
         super().__init__()
         assert capacity % BLOCK == 0
+        dtype, device = shape.dtype, shape.device
         self.keys: Tensor = lazy_zeros((shape.kv_heads, capacity, shape.key_dim), dtype, device)
         self.values: Tensor = lazy_zeros((capacity // BLOCK, shape.kv_heads, BLOCK, shape.value_dim), dtype, device)
         self.start = 0
@@ -88,9 +91,9 @@ class SlotLayer(CacheLayerMixin):
 class CacheSlot(Cache):
     """One session's rows in every layer. `length` is the number of rows that count."""
 
-    def __init__(self, shapes: list[LayerShape], capacity: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, shapes: list[LayerShape], capacity: int) -> None:
         rows = blocks_for(capacity) * BLOCK
-        self.slot_layers = [SlotLayer(shape, rows, dtype, device) for shape in shapes]
+        self.slot_layers = [SlotLayer(shape, rows) for shape in shapes]
         super().__init__(layers=list(self.slot_layers))
         self.capacity = rows
         self.length = 0

@@ -46,6 +46,7 @@ class Engine:
     ) -> None:
         say = progress or (lambda sentence, fraction: None)
         self.checkpoint = checkpoint
+        self.closed = False
         self.max_ctx = max_ctx
         self.max_draft_len = max_draft_len
         self.prefill_chunk = PREFILL_CHUNK
@@ -94,6 +95,12 @@ class Engine:
             name if drafter is None else drafter,
             require_draft_len(length if draft_len is None else draft_len, self.max_draft_len),
         )
+
+    def close(self) -> None:
+        """Let go of the weights and of every slot; sessions of this engine cannot run any more."""
+        self.closed = True
+        self.slots.close()
+        del self.trunk, self.checkpoint
 
     def memory(self) -> dict[str, int]:
         """Bytes: `weights`, `slots` (reserved; on the CPU only touched pages are resident)."""

@@ -192,6 +192,8 @@ class SpecSession:
                 raise SessionStateError(
                     f"{call} was called on a closed session; make a new one with Engine.new_session."
                 )
+            if self.engine.closed:
+                raise SessionStateError(f"{call} was called after the engine was closed; load it again.")
             if self.failed and not allow_failed:
                 raise SessionStateError(
                     f"{call} needs caches that can be trusted, and an error left this session's in doubt; call "

@@ -47,6 +47,13 @@ class SlotPool:
         with self._lock:
             self._owners.move_to_end(session)
 
+    def close(self) -> None:
+        """Take every slot back and free them."""
+        with self._lock:
+            for owner in list(self._owners):
+                self._release(owner)
+            self._free.clear()
+
     def __len__(self) -> int:
         """Slots with an owner."""
         return len(self._owners)

@@ -52,7 +52,7 @@ class Trunk:
 
     def new_slot(self, capacity: int) -> CacheSlot:
         """A zeroed slot of at least `capacity` rows."""
-        return CacheSlot(self.shapes, capacity, self.dtype, self.device)
+        return CacheSlot(self.shapes, capacity)
 
     def forward(
         self, slot: CacheSlot, start: int, tokens: Sequence[int], width: int, keep: Sequence[int] = ()
@@ -155,7 +155,7 @@ def _layer_shapes(trunk: Trunk) -> list[LayerShape]:
                 f"{type(trunk.model).__name__} keeps recurrent or compressed state besides keys and values, which this "
                 "engine cannot rewind exactly; choose a model with full attention."
             )
-        shapes.append(LayerShape(int(keys.shape[1]), int(keys.shape[3]), int(values.shape[3])))
+        shapes.append(LayerShape(keys.shape[1], keys.shape[3], values.shape[3], keys.dtype, keys.device))
     return shapes
 
 

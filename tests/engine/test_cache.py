@@ -9,8 +9,8 @@ from engine.cache import CacheSlot, LayerShape
 from kernels.attention import BLOCK
 
 
-def _slot(capacity: int = 3 * BLOCK, dtype: torch.dtype = torch.float32) -> CacheSlot:
-    return CacheSlot([LayerShape(2, 8, 4)], capacity, dtype, torch.device("cpu"))
+def _slot(capacity: int = 3 * BLOCK) -> CacheSlot:
+    return CacheSlot([LayerShape(2, 8, 4)], capacity)
 
 
 @pytest.mark.parametrize(("start", "width"), [(0, 8), (BLOCK - 3, 8), (BLOCK, 1), (5, 2 * BLOCK + 9)])
@@ -64,7 +64,7 @@ def test_an_idle_slot_costs_no_memory():
     import psutil
 
     before = psutil.Process().memory_info().rss
-    slot = CacheSlot([LayerShape(8, 128, 128)] * 4, 16384, torch.bfloat16, torch.device("cpu"))
+    slot = CacheSlot([LayerShape(8, 128, 128, torch.bfloat16)] * 4, 16384)
     assert slot.nbytes == 4 * 2 * 8 * 16384 * 128 * 2  # 268 MB
     assert psutil.Process().memory_info().rss - before < 20e6
     assert not slot.slot_layers[3].keys[7, 16000].any()
