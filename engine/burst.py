@@ -136,7 +136,7 @@ def run_burst(
         check_arguments(session, suffix, max_new, overshoot, checkpoint_at)
         if max_new == 0:
             return _result(run, "length")
-        if not suffix and session.pending_tok in stops:
+        if not suffix and (session.pending_tok in stops or session.parked_tok in stops):
             return _result(run, "stop")
         check_room(session, len(suffix))
         if not run.poll():
@@ -163,7 +163,8 @@ def _promote(run: _Run) -> None:
     session = run.session
     token = session.next_pred
     assert token is not None
-    session.pending_tok, session.next_pred, session.last_logits, session.tail = token, None, None, None
+    session.pending_tok, session.next_pred, session.last_logits = token, None, None
+    session.tail = session.parked_tok = None
     note_pending(session, "promote", token, len(session.committed), "continue")
     origin: Origin = "first" if session.rewind_pos() == len(session.committed) else "bonus"
     run.emit([token], [origin])

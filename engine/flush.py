@@ -36,7 +36,7 @@ def spec_flush_pending(session: SpecSession) -> None:
         session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
         session.last_logits = out.logits[0]
         session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
-        session.last_h, session.tail = out.hidden[0].clone(), None
+        session.last_h, session.tail, session.parked_tok = out.hidden[0].clone(), None, token
         session.trace.append(
             FlushEvent(
                 turn=session.turn,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
+from engine.errors import EngineError
 from engine.events import ContextEvent, PrefillEvent
 
 if TYPE_CHECKING:
@@ -88,6 +89,10 @@ def prefill(
             at += len(chunk)
             slot.truncate(at)
         return out
+    except EngineError:
+        slot.truncate(start)
+        slot.scrub()  # an earlier chunk may hold what a later one found not to be finite
+        raise
     finally:
         slot.truncate(start)
 

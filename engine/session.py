@@ -94,6 +94,8 @@ class SpecSession:
         self.last_logits: Tensor | None = None
         self.points: list[RewindPoint] = []
         self.tail: Tail | None = None
+        self.parked_tok: int | None = None
+        """The token a flush committed, while it is the last row: an end of turn stays one when parked."""
         self.failed = False
         self.drafter_ended = False
         self.closed = False
@@ -167,6 +169,8 @@ class SpecSession:
 
     def close(self) -> None:
         """Give the rows back. Trace and telemetry stay readable; every other call raises `SessionStateError`."""
+        if self.engine.closed:
+            self.closed = True
         if not self.closed:
             with self.exclusive("close"):
                 self.closed = True
@@ -216,7 +220,7 @@ class SpecSession:
         if self.slot is not None:
             self.slot.truncate(length)
         self.points = [point for point in self.points if point.pos <= length]
-        self.tail = None
+        self.tail = self.parked_tok = None
 
     def reprime(self) -> None:
         """Rebuild the rows from `committed`, in the state the session was in. Rows come back bit for bit."""

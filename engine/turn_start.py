@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ def _commit_turn(session: SpecSession, rows: list[int], out: Prefilled, checkpoi
     session.committed.extend(rows)
     session.slot.truncate(end)
     session.pending_tok, session.next_pred, session.last_logits = out.choice, None, None
-    session.last_h, session.tail = out.last_h[end - 1], None
+    session.last_h, session.tail, session.parked_tok = out.last_h[end - 1], None, None
     for first, last in ((start, split), (split, end)):
         if last > first:
             part = slice(first - start, last - start)
