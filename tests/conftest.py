@@ -20,6 +20,19 @@ if TYPE_CHECKING:
 TinyEngine = Callable[..., "Engine"]
 
 
+@pytest.fixture(autouse=True)
+def threads(request: pytest.FixtureRequest) -> None:
+    """One thread for tiny models, whose products are too small to share; two for the default checkpoint.
+
+    An engine proves its widths under the number of threads it was loaded with, so the two never mix.
+    """
+    names = set(request.fixturenames)
+    if names & {"tiny_engine", "default_engine"}:
+        import torch
+
+        torch.set_num_threads(2 if "default_engine" in names else 1)
+
+
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """`tiny_checkpoint("llama")` -> the folder of that checkpoint; the names are in tests/factories.py."""
@@ -43,14 +56,12 @@ def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
 
     from engine import load_engine
 
-    torch.set_num_threads(2)
     engines: dict[tuple[object, ...], Engine] = {}
 
-    def get(
-        name: str, dtype: str = "float32", max_ctx: int = 256, max_draft_len: int = 7, slots: int = 4
-    ) -> Engine:
+    def get(name: str, dtype: str = "float32", max_ctx: int = 256, max_draft_len: int = 7, slots: int = 4) -> Engine:
         key = (name, dtype, max_ctx, max_draft_len, slots)
         if key not in engines:
+            torch.set_num_threads(1)
             engines[key] = load_engine(
                 str(tiny_checkpoint(name)),
                 drafter="none",

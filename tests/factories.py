@@ -2,7 +2,7 @@
 
 Default initialisations give models whose greedy stream is one token for ever; such a stream would hide every
 off-by-one. So weights are scaled until the streams wander, repeat parts of themselves, and wander again:
-`tests/test_factories.py` asserts it.
+`tests/engine/test_exactness.py` asserts it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Arch:
     options: dict[str, object]
     seed: int
     gain: float
-    """Standard deviation of a linear output for an input of unit variance; the stream's chaos grows with it."""
+    """Standard deviation of a linear output for an input of unit variance; chaos grows with it."""
     embed: float
     """Standard deviation of the embedding: how much of the present token survives in the residual stream."""
     unit_norm: bool = True
