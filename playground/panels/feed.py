@@ -16,7 +16,7 @@ from typing import Any
 from engine import events as ev
 from engine.telemetry import SpecTelemetry
 from playground.panels.figures import figure_texts
-from playground.panels.rounds_model import Row, RoundsModel
+from playground.panels.rounds_model import RoundsModel, Row
 from playground.panels.status import LiveStatus
 from playground.panels.timeline import TRANSITIONS, Timeline
 from playground.panels.token_text import Tokenizer, TokenTexts

@@ -31,20 +31,26 @@ class Timeline:
         self.counts: Counter[str] = Counter()
         self.overshoot_total = 0
         self._next = 0
-        self._last_pos = -1
+        self._last = (-1, -1)
+        """Burst and position of the last round."""
+        self._length = 0
         self._new: dict[str, list[list[Any]]] = {"m": [], "p": [], "z": []}
 
     def add(self, event: ev.Event) -> None:
         """Take one event; kinds without a mark are ignored."""
         match event:
             case ev.RoundEvent():
-                self._next, self._last_pos = event.round + 1, event.pos
+                self._next, self._last = event.round + 1, (event.burst, event.pos)
+                self._length = event.pos + event.emitted + (len(event.trimmed) > 0)
             case ev.PendingEvent():
                 self._transition(event)
             case ev.BurstEvent():
+                if event.committed != self._length:
+                    self._fill(event.committed, 0, "undone")  # a prefill that was cancelled between chunks
                 self._state(event.state)
             case ev.FlushEvent():
-                self._mark("flush", TURN_AT, event.pos + 1)
+                self._length = event.pos + 1
+                self._mark("flush", TURN_AT, self._length)
                 self._state("PREDICTED")
             case ev.OvershootEvent(action="kept" | "trimmed"):
                 self.overshoot_total += len(event.tokens)
@@ -66,12 +72,14 @@ class Timeline:
             case ev.TurnEvent():
                 reused = [event.prompt_tokens, event.reused]
                 self._mark("turn", TURN_AT, event.turn, event.decision, *reused, _short(event.why))
-            case ev.PrefillEvent():
-                self._mark("fill", FILL_AT, event.pos + event.tokens, event.tokens, event.cause)
+            case ev.PrefillEvent(cause="turn"):  # a re-prime writes the same rows again
+                self._fill(event.pos + event.tokens, event.tokens, event.cause)
                 if event.first is not None:
-                    self._source("first", event.pos + event.tokens)
+                    self._source("first", event.burst, event.pos + event.tokens)
             case ev.RewindEvent():
+                self._length = event.to
                 self._mark("rewind", REWIND_AT, event.start, event.to, event.cause)
+                self._state("PREDICTED" if event.cause in ("checkpoint", "prompt", "overshoot") else "FRESH")
             case ev.CheckpointEvent():
                 self._mark("point", FILL_AT, event.pos, event.role)
             case ev.DrafterEvent():
@@ -89,17 +97,22 @@ class Timeline:
         self.counts[event.transition] += 1
         last = max(0, self._next - 1)
         opens = event.transition in ("consume", "promote") or event.via == "prefill"
-        # Written before or after the round it opens: that round begins at the token's own position.
-        x = self._next if opens and event.pos != self._last_pos else last
+        # Written before or after the round it opens: that round is of the same burst and begins at the token's place.
+        x = self._next if opens and (event.burst, event.pos) != self._last else last
         row = [x, TRANSITIONS.index(event.transition), event.token, event.via]
         self._push("p", self.pending, row)
         if event.transition in ("consume", "promote"):
-            self._source("carried" if event.transition == "consume" else "promoted", event.pos)
+            source = "carried" if event.transition == "consume" else "promoted"
+            self._source(source, event.burst, event.pos)
         else:
             self._state(event.state)
 
-    def _source(self, source: str, pos: int) -> None:
-        x = self._next - 1 if pos == self._last_pos else self._next
+    def _fill(self, length: int, tokens: int, cause: str) -> None:
+        self._length = length
+        self._mark("fill", FILL_AT, length, tokens, cause)
+
+    def _source(self, source: str, burst: int, pos: int) -> None:
+        x = self._next - 1 if (burst, pos) == self._last else self._next
         self._push("z", self.states, [x, -1 - SOURCES.index(source)])
 
     def _state(self, state: ev.State) -> None:

@@ -40,6 +40,8 @@ class TokensModel:
     def __init__(self) -> None:
         self.turn = -1
         self.tokens: list[TurnToken] = []
+        self._opening: tuple[int, list[TurnToken]] | None = None
+        """What stood before a turn that has no token yet: a turn cancelled in its prefill never was."""
         self._sent: list[TurnToken] = []
         self._sent_turn = -1
 
@@ -47,8 +49,10 @@ class TokensModel:
         """Apply one event; kinds that do not concern tokens are ignored."""
         match event:
             case ev.TurnEvent():
+                self._opening = (self.turn, self.tokens)
                 self.turn, self.tokens = event.turn, []
             case ev.PrefillEvent(first=int(first)):
+                self._opening = None
                 self._emit(first, "first", -1, 0, event.pos + event.tokens)
             case ev.RoundEvent():
                 self._round(event)
@@ -58,6 +62,9 @@ class TokensModel:
                 self._cut(event.pos)  # what a trim dropped was never emitted; its round says so
             case ev.OvershootEvent():
                 self._overshoot(event)
+            case ev.BurstEvent() | ev.ErrorEvent() if self._opening is not None:
+                self.turn, self.tokens = self._opening
+                self._opening = None
             case ev.RewindEvent():
                 self._cut(0 if event.cause in ("clear", "prime") else event.to)
 

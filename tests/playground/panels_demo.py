@@ -14,7 +14,9 @@ import gradio as gr
 import plotly
 
 from playground.panels import PanelFeed, figure_assets, panel_assets, token_assets
-from tests.playground.synthetic import SyntheticSession, WordTokenizer, play
+from tests.playground.plays import play
+from tests.playground.synthetic import SyntheticSession
+from tests.playground.words import WordTokenizer
 
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 

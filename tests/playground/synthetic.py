@@ -7,27 +7,10 @@ the events with that account. Nothing here runs a model.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 from engine import events as ev
 from engine.trace import Trace, TraceHeader
 from playground.panels import LiveStatus
-
-WORDS = (
-    " the| a| of| and| to| session| draft| token| tokens| trunk| cache| accepts| writes| one| row| round| verify|"
-    " model| small| quick| reads| each| then|,|.|\n| it| keeps| what| was| right| and|ly|ing| speculative| burst|"
-    " next|'s| <b>bold</b>|\u202e|\t| because| if| you| ask| again|!|:|\n\n| 1| 2| hidden| state"
-).split("|")
-
-
-class WordTokenizer:
-    """The two methods that the panels use, over a short list of words; ids repeat the list."""
-
-    def decode(self, token_ids: list[int], **options: object) -> str:
-        return WORDS[token_ids[0] % len(WORDS)]
-
-    def convert_ids_to_tokens(self, ids: int) -> str:
-        return WORDS[ids % len(WORDS)].replace(" ", "Ġ")
 
 
 class SyntheticSession:
@@ -45,6 +28,8 @@ class SyntheticSession:
         self.hidden_count = 0
         self.turn_no, self.burst_no, self.rounds = -1, -1, 0
         self.points: list[int] = []
+        self._consumes = False
+        self._trimmed: tuple[int, ...] = ()
 
     @property
     def committed(self) -> int:
@@ -96,15 +81,11 @@ class SyntheticSession:
         )
         carried = self.history[-1] if self.pending else None
         at, tokens = self.committed, prompt + self.pending
-        if carried is not None:
-            self._pending("flush", carried, at, "prefill", "PREDICTED")
         self.history += [self._id() for _ in range(prompt)]
         self.points.append(len(self.history))
         for role, pos in (("header", len(self.history) - 3), ("prompt", len(self.history))):
             self.trace.append(
-                ev.CheckpointEvent(
-                    turn=self.turn_no, pos=pos, role=role, bytes=0, retained=tuple(self.points)
-                )
+                ev.CheckpointEvent(turn=self.turn_no, pos=pos, role=role, bytes=0, retained=tuple(self.points))
             )
         first = self._id()
         half = tokens // 2
@@ -123,8 +104,30 @@ class SyntheticSession:
                     )
                 )
         self.answer, self.hidden_count, self.next_pred = [], 0, None
+        if carried is not None:
+            self._pending("flush", carried, at, "prefill", "PENDING")
         self._emit(first)
         self.pending = True
+
+    def cancelled_turn(self) -> None:
+        """A message stopped between two prefill chunks: nothing changes but what was dropped for it."""
+        self.drop_hidden()
+        kept = len(self.history)
+        self.trace.append(
+            ev.TurnEvent(
+                turn=self.turn_no + 1,
+                decision="extend",
+                prompt_tokens=kept + 9,
+                reused=self.committed,
+                common=kept,
+                history=kept,
+            )
+        )
+        self.burst_no += 1
+        self.trace.append(
+            ev.PrefillEvent(turn=self.turn_no + 1, burst=self.burst_no, pos=self.committed, tokens=4, width=4, ms=1.0)
+        )
+        self._burst_event("cancelled")
 
     def resume(self) -> None:
         """The first step of a continuation: hidden tokens are shown, the carry consumed or the prediction emitted."""
@@ -132,14 +135,13 @@ class SyntheticSession:
         if self.hidden_count:
             self._overshoot("shown", self.hidden)
             self.hidden_count = 0
-        if self.pending:
-            self._pending("consume", self.history[-1], self.committed, "round", "PENDING")
-        elif self.next_pred is not None:
+        self._consumes = self.pending
+        if not self.pending and self.next_pred is not None:
             token, self.next_pred = self.next_pred, None
             at = self.committed
+            self._pending("promote", token, at, "continue", "PENDING")
             self._emit(token)
             self.pending = True
-            self._pending("promote", token, at, "continue", "PENDING")
 
     def round(self, trim: int = 0, stop: bool = False) -> int:
         """One round; the last `trim` emitted tokens are dropped at once. Returns how many it emitted."""
@@ -151,6 +153,7 @@ class SyntheticSession:
         out = [*drafts[:accepted], *([] if bonus is None else [bonus])]
         trim = min(trim, len(out) - 1)
         kept, trimmed = out[: len(out) - trim], tuple(out[len(out) - trim :])
+        before, carried = self.committed, self.history[-1]
         event = ev.RoundEvent(
             turn=self.turn_no,
             burst=self.burst_no,
@@ -171,45 +174,37 @@ class SyntheticSession:
         )
         self.trace.append(event)
         self.rounds += 1
+        if self._consumes:
+            self._consumes = False
+            self._pending("consume", carried, before, "round", "PENDING")
         for token in kept:
             self._emit(token)
         if trimmed:
             self.pending, self.next_pred = False, trimmed[0]
-            self._overshoot("trimmed", trimmed)
+        self._trimmed = trimmed
         return len(kept)
 
     def end_burst(self, over: int = 0) -> None:
         """Close the burst, the last `over` tokens of its last round past the budget."""
+        if self.pending:
+            self._pending("carry", self.history[-1], self.committed, "round", "PENDING")
+        self._burst_event("length", over)
+        if self._trimmed:
+            self._overshoot("trimmed", self._trimmed)
         if over:
             self.hidden_count = over
             self._overshoot("kept", self.hidden)
-        if self.pending:
-            self._pending("carry", self.history[-1], self.committed, "round", "PENDING")
-        self.trace.append(
-            ev.BurstEvent(
-                turn=self.turn_no,
-                burst=self.burst_no,
-                max_new=0,
-                emitted=0,
-                visible=0,
-                overshoot=over,
-                reason="length",
-                ms=1.0,
-                committed=self.committed,
-                state=self.state,
-            )
-        )
+        self._trimmed = ()
 
     def drop_hidden(self) -> int:
         """Forget what was never shown, as a new message does."""
         count, gone = self.hidden_count, self.hidden
         if count:
             start, to = self.committed, len(self.history) - count
+            self._pending("drop", self.history[-1], start, "trim", "FRESH")
             self._cut(to)
             self.trace.append(
-                ev.RewindEvent(
-                    turn=self.turn_no, start=start, to=to, cause="overshoot", retained=tuple(self.points)
-                )
+                ev.RewindEvent(turn=self.turn_no, start=start, to=to, cause="overshoot", retained=tuple(self.points))
             )
             self._overshoot("dropped", gone)
         return count
@@ -217,15 +212,12 @@ class SyntheticSession:
     def rewind(self, to: int) -> None:
         """Back to a position inside the history."""
         start, token, at = self.committed, self.history[-1], self.committed
-        was_pending = self.pending
+        if self.pending:
+            self._pending("drop", token, at, "rewind", "FRESH")
         self._cut(to)
         self.trace.append(
-            ev.RewindEvent(
-                turn=self.turn_no, start=start, to=to, cause="checkpoint", retained=tuple(self.points)
-            )
+            ev.RewindEvent(turn=self.turn_no, start=start, to=to, cause="checkpoint", retained=tuple(self.points))
         )
-        if was_pending:
-            self._pending("drop", token, at, "rewind", "PREDICTED")
 
     def _cut(self, to: int) -> None:
         gone = len(self.history) - to
@@ -241,6 +233,22 @@ class SyntheticSession:
 
     def _id(self) -> int:
         return self.random.randint(0, 49_000)
+
+    def _burst_event(self, reason: str, over: int = 0) -> None:
+        self.trace.append(
+            ev.BurstEvent(
+                turn=self.turn_no,
+                burst=self.burst_no,
+                max_new=0,
+                emitted=0,
+                visible=0,
+                overshoot=over,
+                reason=reason,  # type: ignore[arg-type]
+                ms=1.0,
+                committed=self.committed,
+                state=self.state,
+            )
+        )
 
     def _overshoot(self, action: str, tokens: list[int] | tuple[int, ...]) -> None:
         self.trace.append(
@@ -264,44 +272,3 @@ class SyntheticSession:
                 state=state,
             )
         )
-
-
-def act(session: SyntheticSession, code: int) -> None:
-    """One lawful action, chosen by a number; what the state does not allow becomes a turn."""
-    kind, size = code % 8, code // 8
-    if kind == 0 or session.turn_no < 0:
-        session.turn(prompt=1 + size % 20)
-    elif kind == 1 and session.points:
-        session.rewind(session.points[size % len(session.points)])
-    elif session.pending or session.next_pred is not None:
-        session.resume()
-        emitted = 0
-        for _ in range(size % 5):
-            emitted = session.round()
-        if kind == 2:
-            session.round(trim=1 + size % 3)
-        elif kind == 3:
-            session.round(stop=True)
-        over = min(size % 4, emitted - 1) if kind == 4 and emitted else 0
-        session.end_burst(over)
-    else:
-        session.turn()
-
-
-def play(session: SyntheticSession, turns: int = 3, bursts: int = 4, rounds: int = 8) -> Iterator[None]:
-    """Drive a session through a plausible chat, yielding after each step."""
-    for turn in range(turns):
-        if turn == 2:
-            session.rewind(session.points[0])
-        session.turn(prompt=session.random.randint(12, 60))
-        yield
-        for burst in range(bursts):
-            if burst:
-                session.resume()
-            for place in range(rounds):
-                last = place == rounds - 1
-                emitted = session.round(trim=2 if last and turn == 1 and burst == 1 else 0)
-                if not last:
-                    yield
-            session.end_burst(over=min(2, emitted - 1) if burst == bursts - 1 and session.pending else 0)
-            yield

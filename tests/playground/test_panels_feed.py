@@ -15,7 +15,9 @@ from engine import events as ev
 from engine.telemetry import SpecTelemetry
 from playground.panels import LiveStatus, PanelFeed
 from playground.panels.rounds_model import DETAILED, Fate, Row
-from tests.playground.synthetic import SyntheticSession, WordTokenizer, act, play
+from tests.playground.plays import act, play
+from tests.playground.synthetic import SyntheticSession
+from tests.playground.words import WordTokenizer
 
 actions = st.lists(st.integers(min_value=0, max_value=400), min_size=1, max_size=14)
 STREAMS = ("m", "p", "z")
@@ -134,7 +136,11 @@ def test_every_draft_has_one_fate_and_counts_agree_with_the_telemetry(codes: lis
 def test_the_last_length_drawn_is_the_committed_length(codes: list[int], seed: int) -> None:
     session, _, page = replay(codes, seed)
     lengths = [(number, row[8]) for number, row in page.rounds.items()]
-    lengths += [(mark[0], mark[3] if mark[1] == "rewind" else mark[2]) for mark in page.streams["m"] if mark[1] in ("fill", "rewind")]
+    lengths += [
+        (mark[0], mark[3] if mark[1] == "rewind" else mark[2])
+        for mark in page.streams["m"]
+        if mark[1] in ("fill", "rewind")
+    ]
     # Marks at one x are in order; a later x is later.
     assert sorted(enumerate(lengths), key=lambda item: (item[1][0], item[0]))[-1][1][1] == session.committed
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from engine import events as ev
 from playground.panels.tokens_model import TokensModel
-from tests.playground.synthetic import SyntheticSession, act
+from tests.playground.plays import act
+from tests.playground.synthetic import SyntheticSession
 
 
 @given(st.lists(st.integers(min_value=0, max_value=400), min_size=1, max_size=16), st.integers(0, 9))

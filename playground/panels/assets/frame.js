@@ -8,19 +8,26 @@ function createFrame(root, { name, title, about, empty, height }) {
   const toggle = el('button', { type: 'button', class: 'ds-button', 'aria-pressed': 'false', text: 'Table', onclick: () => {
     table.hidden = !table.hidden;
     toggle.setAttribute('aria-pressed', String(!table.hidden));
-    clock.redraw();
+    frame.redraw();
   } });
   tools.append(toggle);
   const node = el('section', { class: 'ds-panel', 'data-panel': name },
     el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about', text: about }), image, table);
   root.append(node);
   const plot = createPlot(host, height);
-  return {
-    element: node, host, plot, tools, toggle,
+  const frame = {
+    redraw: clock.redraw, element: node, host, plot, tools, toggle,
     setEmpty(isEmpty) { emptyNote.hidden = !isEmpty; image.classList.toggle('ds-is-empty', isEmpty); },
     describe(sentence) { setAttr(image, 'aria-label', `${title}. ${sentence}`); },
     fillTable(head, rows) { if (!table.hidden) table.replaceChildren(tableOf(head, rows())); },
   };
+  return frame;
+}
+
+// A list of marks and what they mean; `entries` are [swatch, name, longer note].
+function legend(kind, label, entries) {
+  return el('ul', { class: `ds-legend ${kind}`, 'aria-label': label }, ...entries.map(([swatch, name, note]) => (
+    el('li', { title: note ?? null }, el('span', { class: `ds-swatch ds-sw-${swatch}`, 'aria-hidden': 'true' }), name))));
 }
 
 function tableOf(head, rows) {

@@ -46,7 +46,7 @@ const LINE_POINTS = 2000;
 // Rounds and what moves the length between them, merged in the order of x; thinned evenly when long.
 function lengthLine(colours) {
   const { rounds, marks } = store.state;
-  const moves = marks.flatMap((m) => (m[1] === 'fill' || m[1] === 'flush' ? [[m[0], m[2], `prefill of ${m[3]} tokens`]] : m[1] === 'rewind' ? [[m[0], m[3], `rewind (${m[4]})`]] : []));
+  const moves = marks.flatMap((m) => (m[1] === 'fill' || m[1] === 'flush' ? [[m[0], m[2], m[4] === 'undone' ? 'prefill cancelled' : `prefill of ${m[3] ?? 1} tokens`]] : m[1] === 'rewind' ? [[m[0], m[3], `rewind (${m[4]})`]] : []));
   const steps = rounds.filter((row) => row.length !== undefined).map((row) => [row.r, row.length, `round ${row.r}`]);
   const every = Math.ceil(steps.length / LINE_POINTS);
   const kept = every > 1 ? steps.filter((_, i) => i % every === 0 || i === steps.length - 1) : steps;

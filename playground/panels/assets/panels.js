@@ -9,10 +9,10 @@ const LEGEND_NOTES = {
 
 function createPanels(root) {
   root.replaceChildren();
-  const legend = el('ul', { class: 'ds-legend', 'aria-label': 'Legend of all panels' }, ...LEGEND.map(([key, name]) => el('li', { title: LEGEND_NOTES[key] }, el('span', { class: `ds-swatch ds-sw-${key}`, 'aria-hidden': 'true' }), name)));
+  const shared = legend('', 'Legend of all panels', LEGEND.map(([key, name]) => [key, name, LEGEND_NOTES[key]]));
   const grid = el('div', { class: 'ds-grid' });
   const say = el('p', { class: 'ds-sr', role: 'status', 'aria-live': 'polite' });
-  root.append(legend, grid, say);
+  root.append(shared, grid, say);
   const view = createWindow();
   const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view)];
   for (const panel of panels) {
@@ -27,6 +27,7 @@ function createPanels(root) {
         panel.draw(readPalette(root));
       },
     };
+    panel.frame.redraw = () => { drawing.stale = true; drawing.draw(); };
     clock.add(drawing);
   }
   let phase = null;

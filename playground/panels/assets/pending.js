@@ -17,6 +17,9 @@ function createPendingPanel(root, view) {
     about: 'A burst’s last token is emitted before it has a row. Here is how each round got its first column, what it left, and where a token was carried over.',
     empty: 'Carries appear once a turn runs in more than one burst.',
   });
+  frame.element.append(
+    legend('ds-key', 'Marks of column 0', [['after-stop', 'column 0: from the round before'], ['bonus', 'from a prefill'], ['carry', 'from the burst before: carried'], ['predicted', 'a stored prediction, promoted']]),
+    legend('ds-key', 'Marks of the state', [['bar', 'state: PENDING'], ['predicted', 'PREDICTED'], ['after-stop', 'FRESH'], ['failed', 'FAILED']]));
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
