@@ -9,9 +9,11 @@ import pytest
 
 from engine.burst import generate_spec_session
 from engine.chat import ChatSession
+from engine.detokenize import Detokenizer
 from engine.errors import ContextFull, EngineError, SessionStateError
 from engine.events import BurstEvent, OvershootEvent, PrefillEvent, RoundEvent, TurnEvent
 from engine.rewind import drop_overshoot
+from engine.turn import TurnRun
 from tests.factories import CHATML
 from tests.oracle import PlainOracle
 from tests.scripts import GarbageDrafter
@@ -199,7 +201,22 @@ def test_trimming_wastes_nothing_at_inner_edges(engine, truth, long):
     chat.send(long, 48, burst=3, overshoot="trim")
     trims = [e for e in chat.session.trace.of(OvershootEvent) if e.action == "trimmed"]
     assert len(trims) <= 1
-    assert last(chat, BurstEvent).overshoot == 0
+    bursts = chat.session.trace.of(BurstEvent)
+    assert bursts[-1].overshoot == 0
+    assert len(bursts) >= 4, "the burst size counts up to the last of them"
+
+
+def test_a_half_character_before_a_stop_id_is_shown_at_the_end(engine):
+    """As U+FFFD, like `decode`; nothing can complete it any more. Before that it is held."""
+    half = engine.tokenizer.encode("🙂", add_special_tokens=False)[0]
+    for tail, text in (([], ""), (sorted(engine.stop_ids)[:1], "\ufffd")):
+        deltas = []
+        session = engine.new_session()
+        run = TurnRun(session, Detokenizer(engine.tokenizer), 1 + len(tail), 8, "keep", collect(deltas))
+        run.show_hidden([half, *tail], ["draft", "bonus"][: 1 + len(tail)])
+        run.run((), None, None)
+        assert run.text == "".join(d.text for d in deltas) == text
+        session.close()
 
 
 # -- the next turn -----------------------------------------------------------------------------------------------------
@@ -284,6 +301,44 @@ def test_the_next_prompt_does_not_depend_on_k(engine, truth, long):
         dropped.append(event.dropped)
     assert len(prompts) == 1
     assert dropped[0] == 0 and max(dropped) > 0, "some K must have overshot"
+
+
+def test_the_trace_accounts_for_every_token_past_a_burst(engine, truth, long):
+    """What inner bursts emit past their size is shown at once, so `kept` less `shown` is what is hidden."""
+    chat = ChatSession(engine)
+    chat.session.set_drafter(GarbageDrafter(331, right=0.95, truth=truth), 7)
+    hidden = []
+    for most in range(12, 20):
+        turn = chat.send(long, most, burst=3)
+        counts = dict.fromkeys(("kept", "shown", "dropped"), 0)
+        for event in chat.session.trace.of(OvershootEvent):
+            counts[event.action] += len(event.tokens)
+        hidden.append(len(turn.hidden))
+        assert counts["kept"] - counts["shown"] - counts["dropped"] == len(turn.hidden)
+        assert counts["shown"] > 0
+    assert any(hidden)
+
+
+def test_a_template_that_cannot_be_taken_apart_still_extends_past_dropped_overshoot(engine, truth, long, monkeypatch):
+    spoils_markers = CHATML.replace("message['content']", "message['content'].replace('answer', '')")
+    monkeypatch.setattr(engine.tokenizer, "chat_template", spoils_markers)
+    chat = ChatSession(engine)
+    chat.session.set_drafter(GarbageDrafter(331, right=1.0, truth=truth), 7)
+    most = next(n for n in range(12, 40) if chat_cuts_cleanly(engine, long, n, truth))
+    turn = chat.send(long, most)
+    assert turn.hidden
+    chat.send("The dog", 3)
+    event = last(chat, TurnEvent)
+    assert (event.decision, event.reused) == ("extend", turn.start + most)
+
+
+def chat_cuts_cleanly(engine, message, most, truth) -> bool:
+    """Whether an answer of `most` tokens ends with a whole character and in the middle of a round."""
+    chat = ChatSession(engine)
+    chat.session.set_drafter(GarbageDrafter(331, right=1.0, truth=truth), 7)
+    turn = chat.send(message, most)
+    chat.session.close()
+    return bool(turn.hidden) and engine.tokenizer.decode(turn.tokens) == turn.text
 
 
 def test_continuing_shows_the_overshoot_first_and_for_free(engine, truth, long):
@@ -622,8 +677,6 @@ def test_two_turns_with_the_default_checkpoint(default_engine):
     "text", ["naïve 🙂👩\u200d👩\u200d👧 日本語 e\u0301", "  two  spaces\n\ttab 2024 🇫🇷", "\ufffd ok"]
 )
 def test_the_default_tokenizer_streams_unicode(default_engine, text):
-    from engine.detokenize import Detokenizer
-
     tokenizer = default_engine.tokenizer
     ids = tokenizer.encode(text, add_special_tokens=False)
     stream = Detokenizer(tokenizer, default_engine.stop_ids)
