@@ -446,6 +446,49 @@ def test_one_bad_forward_costs_the_session(engine, oracle, where, nan):
         session.close()
 
 
+def test_a_poisoned_chunk_stays_behind_when_its_turn_is_cancelled(engine, oracle):
+    """Nobody looks at the logits of a chunk inside a prompt, so its rows may be bad when the caller gives up."""
+    session = engine.new_session(drafter="none")
+    chunk, engine.prefill_chunk = engine.prefill_chunk, 8
+    try:
+        Sabotage(engine, nan=True, after=1)
+        polls = iter([True, True, False])
+        assert generate_spec_session(session, PROMPT, 5, on_tokens=lambda _: next(polls)).tokens == []
+        got = generate_spec_session(session, PROMPT, 9, ignore_eos=True).tokens
+        assert got == oracle.continuation(PROMPT, len(got))
+    finally:
+        engine.prefill_chunk = chunk
+        session.close()
+
+
+def test_a_drafter_that_dies_in_a_flush_leaves_half_a_commit(engine, oracle):
+    class Dying(GarbageDrafter):
+        dead = False
+
+        def observe(self, tokens, hidden):
+            if self.dead:
+                raise RuntimeError("no room in my cache")
+            super().observe(tokens, hidden)
+
+    drafter = Dying(VOCAB)
+    session = engine.new_session(drafter=drafter, draft_len=3)
+    said = generate_spec_session(session, PROMPT, 6, ignore_eos=True, overshoot="trim").tokens
+    said += generate_spec_session(session, [], 1, ignore_eos=True).tokens
+    before = (session.history, list(session.committed), session.state)
+    drafter.dead = True
+    with pytest.raises(RuntimeError):
+        spec_flush_pending(session)
+    if session.state == "FAILED":
+        session.reprime()
+    else:
+        assert (session.history, session.committed, session.state) == before
+    session.set_drafter("none")
+    assert session.history == PROMPT + said
+    more = generate_spec_session(session, [], 9, ignore_eos=True).tokens
+    assert said + more == oracle.continuation(PROMPT, len(said) + len(more))
+    session.close()
+
+
 def test_a_drafter_that_dies_or_lies_takes_the_text_with_it(engine, oracle):
     class Dying(GarbageDrafter):
         def propose(self, pending, k, last_h):

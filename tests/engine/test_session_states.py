@@ -126,6 +126,20 @@ def test_a_failed_session_recovers_by_rewinding_and_says_the_same(tiny_engine):
     session.close()
 
 
+def test_a_failed_session_is_reprimed_into_the_state_it_failed_in(tiny_engine):
+    engine = tiny_engine("llama")
+    session = put_in(engine, "FAILED")
+    history = session.history
+    session.reprime()
+    assert session.state in ("PENDING", "PREDICTED")
+    assert session.history == history
+    plain = engine.new_session(drafter="none")
+    want = generate_spec_session(plain, history, 9, ignore_eos=True).tokens
+    assert generate_spec_session(session, [], 9, ignore_eos=True, overshoot="trim").tokens == want
+    session.close()
+    plain.close()
+
+
 def test_a_closed_session_refuses_everything_but_reading(tiny_engine):
     session = put_in(tiny_engine("llama"), "PENDING")
     history = session.history
