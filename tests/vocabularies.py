@@ -12,9 +12,7 @@ WORDS = ["Hello", "world", "▁", "▁Hello", "▁wor", "ld", "▁a", "b", "c", 
 
 def _fast(core: Tokenizer, special: list[str]) -> PreTrainedTokenizerFast:
     core.add_special_tokens(special)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=core, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
-    )
+    return PreTrainedTokenizerFast(tokenizer_object=core, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
 
 
 def byte_fallback_tokenizer() -> PreTrainedTokenizerFast:

@@ -15,9 +15,7 @@ from tests.vocabularies import TOKENIZERS
 
 CHARACTERS = st.one_of(
     st.characters(exclude_categories=["Cs"]),
-    st.sampled_from(
-        [*"abHello world!  \n", "你", "好", "é", "🙂", "👩\u200d👩\u200d👧", "e\u0301", "\ufffd", "🇫🇷"]
-    ),
+    st.sampled_from([*"abHello world!  \n", "你", "好", "é", "🙂", "👩\u200d👩\u200d👧", "e\u0301", "\ufffd", "🇫🇷"]),
 )
 TEXTS = st.lists(CHARACTERS, max_size=24).map("".join)
 

@@ -100,9 +100,7 @@ def test_a_rewritten_answer_is_tokenised_from_its_text_and_rewinds(template, tex
     full = render(tokenizer, messages, header=True)
     assert prompt.ids == ids_of(tokenizer, full)
     assert f"assistant\n{shown}<|im_end|>" in full
-    reuse = plan_reuse(
-        tokenizer, prompt.ids, history, [first.checkpoint_at, len(first.ids)]
-    )
+    reuse = plan_reuse(tokenizer, prompt.ids, history, [first.checkpoint_at, len(first.ids)])
     assert reuse.decision == "rewind"
     assert reuse.checkpoint == reuse.reused in {first.checkpoint_at, len(first.ids)}
     assert reuse.checkpoint <= reuse.common == reuse.first_diff < len(history)
