@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.burst import Burst, generate_spec_session
+from engine.chat import ChatSession, Turn, TurnDelta
 from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
@@ -12,6 +13,7 @@ from engine.telemetry import SpecTelemetry
 
 __all__ = [
     "Burst",
+    "ChatSession",
     "CheckpointError",
     "ContextFull",
     "DrafterMismatch",
@@ -20,6 +22,8 @@ __all__ = [
     "SessionStateError",
     "SpecSession",
     "SpecTelemetry",
+    "Turn",
+    "TurnDelta",
     "generate_spec_session",
     "load_engine",
     "spec_flush_pending",

@@ -7,6 +7,7 @@ event's `to_dict()`. Unknown kinds or fields make a load fail with one sentence:
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import time
 from collections import deque
@@ -75,10 +76,12 @@ class Trace:
 
     def since(self, seq: int) -> list[ev.Event]:
         """The kept events whose `seq` is at least `seq`, in order. Safe to call while another thread appends."""
-        snapshot = list(self._events)
-        if not snapshot:
-            return []
-        return snapshot[max(0, seq - snapshot[0].seq) :]
+        while True:
+            try:  # from the new end, so that a reader that keeps up pays for what is new and not for the whole trace
+                newest_first = itertools.takewhile(lambda event: event.seq >= seq, reversed(self._events))
+                return list(newest_first)[::-1]
+            except RuntimeError:  # another thread appended meanwhile
+                continue
 
     def of(self, kind: type[E]) -> list[E]:
         """The kept events of one class, in order."""
