@@ -30,7 +30,7 @@ class LayerShape:
     key_dim: int
     value_dim: int
     dtype: torch.dtype = torch.float32
-    device: torch.device = torch.device("cpu")
+    device: str | torch.device = "cpu"
 
 
 class SlotLayer(CacheLayerMixin):
@@ -128,9 +128,9 @@ class CacheSlot(Cache):
         return sum(x.keys.nbytes + x.values.nbytes for x in self.slot_layers)
 
 
-def lazy_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+def lazy_zeros(shape: tuple[int, ...], dtype: torch.dtype, device: str | torch.device) -> Tensor:
     """A zeroed tensor. On the CPU its pages come untouched from the system, so an idle slot costs no memory."""
-    if device.type != "cpu":
+    if torch.device(device).type != "cpu":
         return torch.zeros(shape, dtype=dtype, device=device)
     count = int(np.prod(shape)) * dtype.itemsize
     return torch.from_numpy(np.zeros(count, dtype=np.uint8)).view(dtype).view(shape)
