@@ -61,7 +61,7 @@ FIGURES = (
 
 
 def figure_texts(telem: SpecTelemetry, status: LiveStatus, overshoot_total: int) -> dict[str, str]:
-    """Every figure's text by key: the value, then after ` · ` what qualifies it; an em dash where nothing was counted."""
+    """Every figure's text by key: the value, then after ` · ` what qualifies it; a dash where nothing was counted."""
     points = status.rewind_points
     at = " · at " + ", ".join(map(str, points[-2:])) if points else ""
     share = f" · {status.committed / status.max_ctx:.0%}" if status.max_ctx else ""

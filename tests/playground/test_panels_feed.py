@@ -146,11 +146,10 @@ def test_the_last_length_drawn_is_the_committed_length(codes: list[int], seed: i
 
 
 def make_round(**fields: Any) -> ev.RoundEvent:
-    base: dict[str, Any] = dict(
-        turn=0, burst=0, round=0, pos=10, pending=1, drafted=(5, 6, 7), accepted=2, bonus=9, emitted=3, width=8,
-        drafter="ngram", draft_ms=0.1, verify_ms=1.0, accept_ms=0.1, host_ms=0.1,
-    )  # fmt: skip
-    return ev.RoundEvent(**(base | fields))
+    times = {"draft_ms": 0.1, "verify_ms": 1.0, "accept_ms": 0.1, "host_ms": 0.1}
+    place = {"turn": 0, "burst": 0, "round": 0, "pos": 10, "width": 8, "drafter": "ngram"}
+    base = {"pending": 1, "drafted": (5, 6, 7), "accepted": 2, "bonus": 9, "emitted": 3}
+    return ev.RoundEvent(**(place | times | base | fields))
 
 
 @pytest.mark.parametrize(

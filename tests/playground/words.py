@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 PROSE = (
-    "the a of and to session draft token tokens trunk cache accepts writes one row round verify model small quick reads "
-    "each then it keeps what was right and speculative burst next because if you ask again state hidden"
+    "the a of and to session draft token tokens trunk cache accepts writes one row round verify model small quick "
+    "reads each then it keeps what was right and speculative burst next because if you ask again state hidden"
 )
 PIECES = (",", ".", "\n", "ly", "ing", "'s", "\t", "!", ":", "\n\n", " <b>bold</b>", "\u202e")
 WORDS = [*(f" {word}" for word in PROSE.split()), *PIECES]

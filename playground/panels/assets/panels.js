@@ -30,14 +30,13 @@ function createPanels(root) {
     panel.frame.redraw = () => { drawing.stale = true; drawing.draw(); };
     clock.add(drawing);
   }
-  let phase = null;
-  clock.add({ element: root, draw() {
+  // The page says on its own that it generates; what a listener cannot see here is how the drafts did.
+  let running = false;
+  store.afterDelta = () => {
     const { s, f } = store.state;
-    if (s.phase === phase) return;
-    const sentence = { loading: 'Loading the checkpoint.', prefill: 'Reading the prompt.', decoding: 'Generating.', idle: phase ? `Done: ${f.rounds} rounds, ${f.draft_acceptance_rate} of drafts accepted.` : '' }[s.phase];
-    phase = s.phase;
-    if (sentence) setText(say, sentence);
-  } });
+    if (running && !s.running) setText(say, `Done: ${f.rounds.split(' · ')[0]} rounds so far, ${f.draft_acceptance_rate} of drafts accepted.`);
+    running = s.running;
+  };
 }
 
 createPanels(element.querySelector('.ds-panels'));

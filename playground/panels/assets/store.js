@@ -9,7 +9,7 @@ function createStore() {
     stamp: { panels: 0, tokens: 0, figures: 0 },
   });
   const KEEP = { rounds: 20000, marks: 4000 };
-  const store = { state: emptyState(), applied: 0, resyncs: 0, onChange: () => {} };
+  const store = { state: emptyState(), applied: 0, resyncs: 0, onChange: () => {}, afterDelta: () => {} };
   let askServer = null, asking = false, waiting = [];
 
   const trim = (list, most) => { if (list.length > most) list.splice(0, list.length - most + (most >> 2)); };
@@ -94,7 +94,7 @@ function createStore() {
     try { d = JSON.parse(text); } catch (error) { return; }
     if (!d || typeof d.sid !== 'string') return;
     const verdict = fits(d);
-    if (verdict === 'apply') { apply(d); store.onChange(); }
+    if (verdict === 'apply') { apply(d); store.afterDelta(); store.onChange(); }
     if (verdict === 'resync') { waiting.push(text); trim(waiting, 400); resync(d.sid); }
   };
   store.serve = (ask) => { askServer = ask; };
