@@ -67,13 +67,14 @@ class Handlers:
             return str(refused)
         return ""
 
-    def take_back(self, sid: str, message: str) -> str:
+    def take_back(self, sid: str, message: str) -> Any:
         """The message of a turn that never began returns to its box, in front of what was typed since."""
         try:
             unsent = self._service.registry.get(sid).take_unsent()
         except Refused:
-            return message
-        return "\n".join(part for part in (unsent, message) if part)
+            unsent = ""
+        # Without one the box is left alone: its text may be newer than what came with this call.
+        return "\n".join(part for part in (unsent, message) if part) if unsent else gr.skip()
 
     async def follow(self, sid: str, request: gr.Request) -> AsyncIterator[Shown]:
         """Show a conversation until nothing more will change; a newer call of the same page takes over."""

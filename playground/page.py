@@ -18,10 +18,14 @@ from playground.status import engine_line
 
 TITLE = "Draftscope"
 INTRO = (
-    "<h1>Draftscope</h1><p>Chat with a model and watch speculative decoding work: a drafter guesses the next tokens, "
-    "the model checks them all at once and keeps those it would have written itself. The text is the same either way.</p>"
+    "<h1>Draftscope</h1><p>Chat with a model and watch speculative decoding work: a drafter guesses the next "
+    "tokens, the model checks all guesses at once and keeps those it would have written itself. "
+    "The text is the same either way.</p>"
 )
-PLACEHOLDER = "**Say something, and watch how the answer is made.**\n\nEvery token is drafted or checked in the view beside the chat."
+PLACEHOLDER = (
+    "**Say something, and watch how the answer is made.**\n\n"
+    "Each token of it appears in the live view, with where it came from."
+)
 EXAMPLES = (
     "Write the numbers from 1 to 30, separated by commas.",
     "Explain in three sentences why the sky is blue.",

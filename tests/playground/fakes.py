@@ -170,14 +170,15 @@ class FakeChat:
             if not poll(FakeDelta("", [], [])):
                 s.committed = s.committed[:before]
                 return FakeTurn("", [], [], [], "cancelled", before, SpecTelemetry(), 0.0)
-            self._prefill(ids[at : at + 64], last=at + 64 >= len(ids))
+            if at + 64 >= len(ids):
+                self._left, self._hidden = self.engine.answer, []
+                first = self._word()
+            self._prefill(ids[at : at + 64], first if at + 64 >= len(ids) else None)
         s.points = [*s.points, len(s.committed)][-4:]
         s.trace.append(
             ev.CheckpointEvent(turn=self._turn, pos=len(s.committed), role="prompt", bytes=0, retained=tuple(s.points))
         )
         self.messages += [{"role": "user", "content": text}, {"role": "assistant", "content": ""}]
-        self._left, self._hidden = self.engine.answer, []
-        first = self._word()
         s.pending_tok, s.state = first, "PENDING"
         poll(FakeDelta(self._show([first]), [first], ["first"]))
         return self._decode([first], ["first"], max_new, poll, **options)
@@ -198,12 +199,18 @@ class FakeChat:
         self.messages[-1]["content"] += text
         return text
 
-    def _prefill(self, ids: list[int], *, last: bool) -> None:
+    def _prefill(self, ids: list[int], first: int | None) -> None:
         s = self.session
         time.sleep(self.engine.pace)
         s.trace.append(
             ev.PrefillEvent(
-                turn=self._turn, burst=self._bursts, pos=len(s.committed), tokens=len(ids), width=64, ms=1.0
+                turn=self._turn,
+                burst=self._bursts,
+                pos=len(s.committed),
+                tokens=len(ids),
+                width=64,
+                ms=1.0,
+                first=first,
             )
         )
         s.committed = [*s.committed, *ids]
@@ -239,11 +246,11 @@ class FakeChat:
         s = self.session
         time.sleep(self.engine.pace)
         width = 0 if s.drafter.name == "none" else s.draft_len
-        drafts = [self._word() for _ in range(width)]
+        left, drafts = self._left, [self._word() for _ in range(width)]
         accepted = min(self._random.choice([0, 1, 2, 3, 5, 7]), width)
         drafts = drafts[: drafts.index(EOS)] if EOS in drafts else drafts
         accepted = min(accepted, len(drafts))
-        self._left += len(drafts) - accepted
+        self._left = left - accepted
         bonus = self._word()
         pending = s.pending_tok
         assert pending is not None
@@ -308,6 +315,6 @@ class FakeChat:
         self._bursts += 1
         self.can_continue = reason in ("length", "cancelled")
         text = self.messages[-1]["content"]
-        return FakeTurn(
-            text, tokens, origin, list(self._hidden), reason, 0, s.telem.copy(), time.perf_counter() - start
-        )
+        seconds = time.perf_counter() - start
+        self.turn = FakeTurn(text, tokens, origin, list(self._hidden), reason, 0, s.telem.copy(), seconds)
+        return self.turn

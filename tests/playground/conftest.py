@@ -1,0 +1,108 @@
+"""A running app on a fake engine, for tests of the server and of the page."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from tests.playground.browser_tab import Tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Page as PlaywrightPage
+
+    from playground.service import Service
+
+
+@dataclass
+class RunningApp:
+    """Where it listens, and what is behind it."""
+
+    url: str
+    service: Service
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(load: Callable[..., Any]) -> Iterator[RunningApp]:
+    from playground.launch import prepare_environment
+
+    prepare_environment()
+    from playground.handlers import Handlers
+    from playground.page import build_page
+    from playground.server import open_page
+    from playground.service import Service
+    from playground.settings import Settings
+    from tests.playground.fakes import FakeChat
+
+    settings = Settings(port=free_port())
+    service = Service(settings, load, cast(Any, FakeChat))
+    page = build_page(service, Handlers(service))
+    open_page(page, settings)
+    service.start()
+    assert service.wait(10)
+    yield RunningApp(f"http://127.0.0.1:{settings.port}/", service)
+    service.close()
+    page.close(verbose=False)
+
+
+@pytest.fixture(scope="session")
+def fake_app() -> Iterator[RunningApp]:
+    """An app whose answers are 120 numbered words at 50 rounds a second."""
+    from tests.playground.fakes import FakeEngine
+
+    with running(lambda settings, progress: FakeEngine(pace=0.02, answer=120)) as app:
+        yield app
+
+
+CHROMIUM = "/usr/bin/chromium"
+CHROMIUM_FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args() -> dict[str, Any]:
+    """Debian's Chromium instead of a downloaded one."""
+    return {"executable_path": CHROMIUM, "args": list(CHROMIUM_FLAGS), "headless": True}
+
+
+@pytest.fixture
+def tab(context: BrowserContext) -> Iterator[Callable[..., Tab]]:
+    """`tab(url)` opens a page. A request to another origin or an error of a script fails the test."""
+    wrong: list[str] = []
+
+    def watch(page: PlaywrightPage) -> None:
+        page.on("pageerror", lambda error: wrong.append(f"script error: {error}"))
+        page.on("request", lambda request: wrong.append(request.url) if foreign(request.url) else None)
+
+    def foreign(url: str) -> bool:
+        return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))
+
+    context.on("page", watch)
+
+    def open_tab(url: str, **viewport: int) -> Tab:
+        page = context.new_page()
+        if viewport:
+            page.set_viewport_size({"width": viewport["width"], "height": viewport["height"]})
+        page.goto(url)
+        return Tab(page)
+
+    yield open_tab
+    assert wrong == []

@@ -1,0 +1,82 @@
+"""Headers on every response, and a limit on request bodies whether or not they declare their length."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+
+from playground.headers import BodyLimit, SecureHeaders
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Reads the whole body, then says how long it was."""
+    seen, more = 0, True
+    while more:
+        message = await receive()
+        seen, more = seen + len(message.get("body", b"")), message.get("more_body", False)
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"x-own", b"1")]})
+    await send({"type": "http.response.body", "body": str(seen).encode()})
+
+
+def call(
+    app: Any, chunks: Iterable[bytes] = (b"",), headers: Iterable[tuple[bytes, bytes]] = ()
+) -> tuple[int, Any, bytes]:
+    parts, sent = list(chunks), []
+
+    async def receive() -> Message:
+        body = parts.pop(0)
+        return {"type": "http.request", "body": body, "more_body": bool(parts)}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(app({"type": "http", "headers": list(headers)}, receive, send))
+    return sent[0]["status"], dict(sent[0]["headers"]), b"".join(m.get("body", b"") for m in sent[1:])
+
+
+def test_the_policy_keeps_the_page_to_its_origin() -> None:
+    _, headers, _ = call(SecureHeaders(echo))
+    policy = headers[b"content-security-policy"].decode()
+    for rule in (
+        "default-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "object-src 'none'",
+        "frame-ancestors 'self'",
+    ):
+        assert rule in policy
+    assert "http" not in policy and "*" not in policy
+    assert headers[b"x-content-type-options"] == b"nosniff" and headers[b"referrer-policy"] == b"no-referrer"
+    assert headers[b"x-own"] == b"1"
+
+
+def test_a_space_may_be_framed() -> None:
+    _, headers, _ = call(SecureHeaders(echo, framed=True))
+    assert b"frame-ancestors" not in headers[b"content-security-policy"]
+
+
+def test_bodies_up_to_the_limit_pass() -> None:
+    assert call(BodyLimit(echo, 10), [b"12345", b"67890"]) == (200, {b"x-own": b"1"}, b"10")
+
+
+def test_a_longer_body_is_refused_in_one_sentence() -> None:
+    for chunks, headers in (
+        ([b"12345", b"678901"], ()),
+        ([b""], [(b"content-length", b"11")]),
+        ([b""], [(b"content-length", b"-1")]),
+    ):
+        status, _, body = call(BodyLimit(echo, 10), chunks, headers)
+        assert status == 413 and body == b"The request is longer than 10 bytes; send less."
+
+
+def test_other_kinds_of_connection_pass_untouched() -> None:
+    seen: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["type"])
+
+    asyncio.run(BodyLimit(SecureHeaders(app))({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    assert seen == ["lifespan"]

@@ -1,0 +1,59 @@
+"""What is refused before any work, and how."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from playground.limits import Refused, TurnOptions, check_message, check_options, check_position
+
+GOOD: dict[str, Any] = {"max_new": 64, "drafter": "ngram", "draft_len": 5, "burst": 8, "overshoot": "trim"}
+
+
+def test_good_options_pass() -> None:
+    assert check_options(**GOOD, max_draft_len=7) == TurnOptions(64, "ngram", 5, 8, "trim")
+    assert check_options(**GOOD | {"max_new": 64.0}, max_draft_len=7).max_new == 64
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"max_new": 0}, "Max new tokens must be a whole number from 1"),
+        ({"max_new": 10**9}, "Max new tokens"),
+        ({"max_new": 2.5}, "Max new tokens"),
+        ({"max_new": math.nan}, "Max new tokens"),
+        ({"max_new": math.inf}, "Max new tokens"),
+        ({"max_new": None}, "Max new tokens"),
+        ({"max_new": True}, "Max new tokens"),
+        ({"max_new": "64"}, "Max new tokens"),
+        ({"draft_len": 8}, "Draft length K must be a whole number from 0 to 7"),
+        ({"draft_len": -1}, "Draft length K"),
+        ({"burst": 0}, "Burst size"),
+        ({"drafter": "oracle"}, "Drafter 'oracle' is not known"),
+        ({"drafter": None}, "Drafter"),
+        ({"overshoot": "burn"}, "Overshoot must be keep or trim"),
+    ],
+)
+def test_options_out_of_range(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(Refused, match=says) as caught:
+        check_options(**GOOD | change, max_draft_len=7)
+    assert str(caught.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [("", "empty"), (" \n\t", "empty"), (None, "empty"), (7, "empty"), ("x" * 32_001, "32,001 characters")],
+)
+def test_messages(message: object, says: str) -> None:
+    with pytest.raises(Refused, match=says):
+        check_message(message)
+    assert check_message("x" * 32_000)
+
+
+@pytest.mark.parametrize("pos", [-1, 1.5, "3", None, True, 2**40])
+def test_positions(pos: object) -> None:
+    with pytest.raises(Refused, match="Position must be"):
+        check_position(pos)
+    assert check_position(0) == 0

@@ -1,0 +1,108 @@
+"""Session ids and leases: unguessable, one conversation each, kept for a while after the last viewer left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import pytest
+
+from playground.conversation import Conversation
+from playground.limits import Refused, TurnOptions
+from playground.registry import Registry
+from playground.viewer import Watch
+from playground.worker import Worker
+from tests.playground.fakes import FakeChat, FakeEngine
+
+Make = Callable[..., Registry]
+
+
+@pytest.fixture
+def gone() -> list[Conversation]:
+    return []
+
+
+@pytest.fixture
+def make(gone: list[Conversation]) -> Iterator[Make]:
+    worker = Worker()
+
+    def conversation(sid: str) -> Conversation:
+        return Conversation(sid, worker, lambda: cast(Any, FakeChat(FakeEngine(pace=0.01))))
+
+    yield lambda **options: Registry(conversation, gone.append, **options)
+    worker.close()
+
+
+def watch(conversation: Conversation, page: str) -> None:
+    conversation.viewers[page] = Watch(cast(Any, None), object())
+
+
+def test_ids_are_128_random_bits(make: Make) -> None:
+    registry = make()
+    sids = {registry.new().sid for _ in range(50)}
+    assert len(sids) == 50 and all(len(sid) == 32 and int(sid, 16) >= 0 for sid in sids)
+
+
+def test_open_finds_or_begins(make: Make) -> None:
+    registry = make()
+    first = registry.open("")
+    assert registry.open(first.sid) is first and registry.open("") is not first
+
+
+@pytest.mark.parametrize("sid", ["nope", "0" * 31, "G" * 32, None, 7, ["x"], {"a": 1}, "../etc/passwd", "0" * 33])
+def test_what_is_no_id_is_refused(make: Make, sid: object) -> None:
+    with pytest.raises(Refused, match="not a session id"):
+        make().get(sid)
+
+
+def test_an_unknown_id_is_refused(make: Make) -> None:
+    with pytest.raises(Refused, match="No session has this id"):
+        make().get("0" * 32)
+
+
+def test_the_lease_begins_when_the_last_viewer_leaves(make: Make, gone: list[Conversation]) -> None:
+    registry = make(ttl_s=0.0)
+    talk = registry.new()
+    watch(talk, "page1")
+    watch(talk, "page2")
+    registry.viewer_left("page1")
+    assert registry.sweep() == 0, "another page still looks at it"
+    registry.viewer_left("page2")
+    assert registry.sweep() == 1 and gone == [talk]
+    with pytest.raises(Refused):
+        registry.get(talk.sid)
+
+
+def test_a_running_turn_outlives_its_viewer(make: Make) -> None:
+    registry = make(ttl_s=0.0)
+    talk = registry.new()
+    watch(talk, "page")
+    future = talk.send("hello", TurnOptions(max_new=40))
+    registry.viewer_left("page")
+    assert registry.sweep() == 0 and registry.get(talk.sid) is talk
+    future.result(5)
+    assert registry.sweep() == 1
+
+
+def test_a_lease_lasts(make: Make) -> None:
+    registry = make(ttl_s=60.0)
+    registry.new()
+    assert registry.sweep() == 0 and len(registry) == 1
+
+
+def test_the_longest_untouched_makes_room_and_watched_ones_go_last(make: Make, gone: list[Conversation]) -> None:
+    registry = make(cap=2)
+    watched, unwatched = registry.new(), registry.new()
+    watch(watched, "page")
+    registry.new()
+    assert gone == [unwatched]
+    registry.get(watched.sid)
+
+
+def test_a_server_full_of_running_turns_says_so(make: Make) -> None:
+    registry = make(cap=1)
+    future = registry.new().send("hello", TurnOptions(max_new=40))
+    with pytest.raises(Refused, match="try again in a moment"):
+        registry.new()
+    future.result(5)
+    registry.new()

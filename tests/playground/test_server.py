@@ -1,0 +1,128 @@
+"""The app over HTTP: headers, the local Plotly, what is switched off, and the named endpoints."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from typing import Any
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from playground.conversation import BUSY
+from tests.playground.conftest import RunningApp
+
+
+@pytest.fixture(scope="module")
+def client(fake_app: RunningApp) -> Client:
+    return Client(fake_app.url, verbose=False, analytics_enabled=False)
+
+
+def test_the_page_has_the_headers_and_nothing_of_another_origin(fake_app: RunningApp) -> None:
+    page = httpx.get(fake_app.url)
+    assert page.status_code == 200 and "default-src 'self'" in page.headers["content-security-policy"]
+    config = json.loads(re.search(r"window\.gradio_config = (\{.*?\});</script>", page.text, re.S)[1])  # type: ignore[index]
+    assert config["run_history"] is False and config["analytics_enabled"] is False
+    assert not config.get("enable_monitoring") and config.get("ssr_mode", False) is False
+    assert "fonts.googleapis" not in page.text
+
+
+def test_plotly_comes_from_here_and_stays_in_the_browser_cache(fake_app: RunningApp) -> None:
+    path = re.search(r"assets-local/plotly-[0-9a-f]{12}\.min\.js", httpx.get(fake_app.url).text)
+    assert path is not None
+    script = httpx.get(fake_app.url + path[0], headers={"accept-encoding": "br"})
+    assert script.status_code == 200 and "immutable" in script.headers["cache-control"]
+    assert script.headers["content-encoding"] == "br" and script.num_bytes_downloaded < 1_600_000
+    assert "plotly.js v" in script.text[:200]
+
+
+@pytest.mark.parametrize("path", ["gradio_api/file=/etc/passwd", "gradio_api/file=app.py", "monitoring"])
+def test_files_and_monitoring_are_closed(fake_app: RunningApp, path: str) -> None:
+    assert httpx.get(fake_app.url + path).status_code in (403, 404)
+
+
+def test_a_huge_request_is_refused(fake_app: RunningApp) -> None:
+    answer = httpx.post(fake_app.url + "gradio_api/call/chat", content=b"x" * 2_000_000)
+    assert answer.status_code == 413 and "send less" in answer.text
+
+
+def test_chat_continue_rewind_and_trace(client: Client) -> None:
+    first = client.predict("hello you", api_name="/chat", max_new=20)
+    assert set(first) >= {"session", "text", "telemetry", "reason"}
+    assert first["reason"] == "length" and first["telemetry"]["rounds"] > 0
+    sid = first["session"]
+    more = client.predict(sid, api_name="/continue_turn", max_new=15)
+    assert more["session"] == sid and more["text"].strip()
+    events = client.predict(sid, api_name="/trace")
+    assert [e["seq"] for e in events] == list(range(len(events)))
+    assert {"turn", "prefill", "round", "checkpoint", "burst", "pending"} <= {e["kind"] for e in events}
+    second = client.predict("and again", sid, api_name="/chat", max_new=5, drafter="none", draft_len=2)
+    assert second["session"] == sid
+    point = max(e["pos"] for e in client.predict(sid, api_name="/trace") if e["kind"] == "checkpoint")
+    back = client.predict(sid, point, api_name="/rewind")
+    assert back["pos"] == point and [m["role"] for m in back["messages"]] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"message": ""}, "empty"),
+        ({"message": "x" * 40_000}, "40,000 characters"),
+        ({"message": "x", "session_id": "nope"}, "not a session id"),
+        ({"message": "x", "session_id": "0" * 32}, "No session has this id"),
+        ({"message": "x", "max_new": 0}, "Max new tokens"),
+        ({"message": "x", "draft_len": 8}, "Draft length K must be a whole number from 0 to 7"),
+        ({"message": "x", "drafter": "oracle"}, "'oracle' is not known"),
+        ({"message": "x", "drafter": "model:other"}, "does not fit this model"),
+        ({"message": "x", "burst": 0}, "Burst size"),
+        ({"message": "x", "overshoot": "burn"}, "keep or trim"),
+    ],
+)
+def test_a_bad_call_is_one_sentence(client: Client, arguments: dict[str, Any], says: str) -> None:
+    with pytest.raises(AppError, match=says) as caught:
+        client.predict(api_name="/chat", **arguments)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_rewind_only_goes_to_rewind_points(client: Client) -> None:
+    sid = client.predict("hello", api_name="/chat", max_new=5)["session"]
+    with pytest.raises(AppError, match="no rewind point at 999"):
+        client.predict(sid, 999, api_name="/rewind")
+    with pytest.raises(AppError, match="Position must be"):
+        client.predict(sid, -1, api_name="/rewind")
+    assert client.predict("more", sid, api_name="/chat", max_new=5)["messages"] == 4
+
+
+def test_a_plain_http_call_may_leave_out_what_has_a_default(fake_app: RunningApp) -> None:
+    call = httpx.post(fake_app.url + "gradio_api/call/chat", json={"data": ["hello", ""]}).json()
+    stream = httpx.get(fake_app.url + f"gradio_api/call/chat/{call['event_id']}", timeout=30).text
+    assert "event: complete" in stream
+    answer = json.loads(stream.split("data: ", 1)[1].split("\n")[0])[0]
+    assert answer["reason"] == "stop" and len(answer["session"]) == 32
+
+
+def test_racing_calls_on_one_session_have_one_winner(fake_app: RunningApp, client: Client) -> None:
+    sid = client.predict("hello", api_name="/chat", max_new=5)["session"]
+    outcomes: list[str] = []
+
+    def race(number: int) -> None:
+        try:
+            outcomes.append(client.predict(f"message {number}", sid, api_name="/chat", max_new=60)["reason"])
+        except AppError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=race, args=(n,)) for n in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == sorted(["length", BUSY, BUSY])
+    assert len(fake_app.service.registry.get(sid).view().messages) == 4
+
+
+def test_the_pages_own_handlers_take_no_public_name(client: Client) -> None:
+    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    assert set(named) == {"/chat", "/continue_turn", "/rewind", "/trace"}
