@@ -28,7 +28,7 @@ function createAcceptancePanel(root) {
     ], {
       margin: { l: 48, b: narrow ? 42 : 58 }, bargap: 0.3, dragmode: false,
       xaxis: { tickvals: positions, ticktext: positions.map((p, i) => (narrow ? `${p}` : `${p}<br>n=${counts.tested[i]}`)), range: [0.4, Math.max(1, positions.length) + 0.6], fixedrange: true, showgrid: false, title: { text: 'draft position' } },
-      yaxis: { range: [0, 1.04], tickformat: '.0%', fixedrange: true, nticks: 6 },
+      yaxis: { range: [-0.035, 1.06], tickformat: '.0%', fixedrange: true, nticks: 6 },
     }, colours);
     frame.describe(counts.n ? `Over ${counts.n} rounds: ${positions.map((p, i) => `draft ${p} ${percent(counts.accepted[i], counts.n)}`).join(', ')}.` : 'Nothing counted yet.');
     frame.fillTable(['position', 'accepted', 'rounds that drafted', 'per round', 'reached', 'given reached'], () => positions.map((p, i) => [p, counts.accepted[i], counts.n, percent(counts.accepted[i], counts.n), counts.tested[i], percent(counts.accepted[i], counts.tested[i])]));

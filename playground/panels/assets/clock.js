@@ -1,4 +1,4 @@
-// One drawing clock for all views: at most 8 draws a second, a third of the main thread, none while the page is hidden,
+// One drawing clock for all views: at most 8 draws a second, a quarter of the main thread, none while the page is hidden,
 // and once a second for what is scrolled out of sight.
 function createClock() {
   const views = new Set();
@@ -18,7 +18,7 @@ function createClock() {
       else skipped = true;
     }
     const cost = performance.now() - start;
-    due = start + Math.max(GAP, 3 * cost);
+    due = start + Math.max(GAP, 4 * cost);
     if (skipped && !late) late = setTimeout(() => { late = 0; request(); }, UNSEEN_GAP);
   }
   function request() {

@@ -12,7 +12,7 @@ const CHART = 184, MARGIN = 84; // pixels: height of the cells; left margin, sha
 function createFatePanel(root, view) {
   const frame = createFrame(root, {
     name: 'fate', title: 'Draft fate', height: CHART + 68,
-    about: 'One column a verify round. Rows 1, 2, … are the drafted tokens in order; the top row is the trunk’s own token.',
+    about: 'One column a verify round. Rows 1, 2, … are the drafted tokens in order; the top row is the own token of the trunk, the model you chat with.',
     empty: 'Send a message: every round of drafts will appear here as a column.',
   });
   const follow = el('button', { type: 'button', class: 'ds-button ds-follow', 'aria-pressed': 'true', text: 'Follow', onclick: () => view.goTo(null) });
