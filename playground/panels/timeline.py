@@ -34,6 +34,8 @@ class Timeline:
         self._last = (-1, -1)
         """Burst and position of the last round."""
         self._length = 0
+        self._x = -1.0
+        """Of the last mark between rounds: time never runs backwards, whatever comes between the same two rounds."""
         self._new: dict[str, list[list[Any]]] = {"m": [], "p": [], "z": []}
 
     def add(self, event: ev.Event) -> None:
@@ -90,8 +92,10 @@ class Timeline:
                 self._mark("error", TURN_AT, _short(event.message))
 
     def _mark(self, kind: str, at: float, *rest: Any) -> None:
-        x: float = self._next - 1 + at if at else max(0, self._next - 1)
-        self._push("m", self.marks, [round(x, 1), kind, *rest])
+        x: float = max(0, self._next - 1)  # on the round itself
+        if at:
+            x = self._x = round(max(self._next - 1 + at, self._x), 1)
+        self._push("m", self.marks, [x, kind, *rest])
 
     def _transition(self, event: ev.PendingEvent) -> None:
         self.counts[event.transition] += 1

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine import events as ev
@@ -132,6 +132,7 @@ def test_every_draft_has_one_fate_and_counts_agree_with_the_telemetry(codes: lis
 
 
 @given(actions, st.integers(0, 5))
+@example([0, 0, 1], 0)  # a rewind with no round between it and a prefill
 @settings(max_examples=60, deadline=None)
 def test_the_last_length_drawn_is_the_committed_length(codes: list[int], seed: int) -> None:
     session, _, page = replay(codes, seed)
