@@ -31,12 +31,14 @@ def spec_flush_pending(session: SpecSession) -> None:
         clock = time.perf_counter()
         position = len(session.committed)
         out = session.engine.trunk.forward(session.slot, position, [token], session.engine.width, keep=[0])
+        session.failed = True  # until every part has moved
         session.committed.append(token)
         session.slot.truncate(position + 1)
         session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
         session.last_logits = out.logits[0]
-        session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
         session.last_h, session.tail, session.parked_tok = out.hidden[0].clone(), None, token
+        session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
+        session.failed = False
         session.trace.append(
             FlushEvent(
                 turn=session.turn,

@@ -67,7 +67,7 @@ class Trunk:
             keep: real columns whose logits are wanted, at most `head_width`; empty skips the output head.
 
         Raises:
-            EngineError: a kept row's logits are not finite; stale rows are scrubbed, nothing else changed.
+            EngineError: a row or a kept row's logits are not finite; stale rows are scrubbed, nothing else changed.
         """
         n = len(tokens)
         assert 1 <= n <= width and len(keep) <= self.head_width and all(0 <= c < n for c in keep)
@@ -92,7 +92,11 @@ class Trunk:
                 logits = torch.empty(0, self.vocab_rows, device=self.device)
             hidden, self._pre_norm = self._pre_norm, None
             assert hidden is not None
-            if keep and not bool(torch.isfinite(logits.amax(dim=-1)).all()):
+            # the hidden of every column, padding included: their rows are in the cache too
+            finite = torch.isfinite(hidden.abs().amax())
+            if keep:
+                finite = finite & torch.isfinite(logits.amax())
+            if not bool(finite):
                 slot.scrub()
                 raise EngineError(
                     f"The model produced a value that is not a number at position {start}; nothing was committed. "

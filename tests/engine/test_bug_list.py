@@ -447,13 +447,15 @@ def test_one_bad_forward_costs_the_session(engine, oracle, where, nan):
 
 
 def test_a_poisoned_chunk_stays_behind_when_its_turn_is_cancelled(engine, oracle):
-    """Nobody looks at the logits of a chunk inside a prompt, so its rows may be bad when the caller gives up."""
+    """Nobody looks at the logits of a chunk inside a prompt, yet its rows must be found bad before the caller gives up."""
     session = engine.new_session(drafter="none")
     chunk, engine.prefill_chunk = engine.prefill_chunk, 8
     try:
         Sabotage(engine, nan=True, after=1)
         polls = iter([True, True, False])
-        assert generate_spec_session(session, PROMPT, 5, on_tokens=lambda _: next(polls)).tokens == []
+        with pytest.raises(EngineError, match="not a number at position 8"):
+            generate_spec_session(session, PROMPT, 5, on_tokens=lambda _: next(polls))
+        assert (session.state, session.committed, session.cache_len()) == ("FRESH", [], 0)
         got = generate_spec_session(session, PROMPT, 9, ignore_eos=True).tokens
         assert got == oracle.continuation(PROMPT, len(got))
     finally:
