@@ -31,7 +31,7 @@ EXAMPLES = (
     "Explain in three sentences why the sky is blue.",
     "List five fruits. Then repeat the list in capital letters.",
 )
-DRAFTER_LABELS = {"none": "None (plain decoding)", "ngram": "N-gram lookup (repeats of the conversation)"}
+DRAFTER_LABELS = {"none": "None: plain decoding", "ngram": "N-gram lookup"}
 SENTENCE = '<p class="says" role="status" aria-live="polite"></p>'
 ALERT = '<p class="says" role="alert"></p>'
 
@@ -164,7 +164,7 @@ def _controls(settings: Settings, first: TurnOptions) -> list[Any]:
                 label="Drafter",
                 elem_id="drafter",
                 min_width=200,
-                info="Who guesses the next tokens. It changes the speed, never the text.",
+                info="Who guesses the next tokens; n-gram lookup finds repeats. Changes the speed, never the text.",
             )
             draft_len = gr.Slider(
                 0,
@@ -195,7 +195,7 @@ def _controls(settings: Settings, first: TurnOptions) -> list[Any]:
                 label="Burst size",
                 elem_id="burst",
                 min_width=200,
-                info="Tokens asked of the session at a time; it pauses between bursts and carries one token over.",
+                info="Tokens asked of the session at a time; one is carried over from burst to burst.",
             )
         overshoot = gr.Radio(
             [("Keep", "keep"), ("Trim", "trim")],

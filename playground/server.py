@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from playground.compress import CompressPage
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
 from playground.page import build_page
@@ -61,7 +62,11 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "state_session_capacity": 200,
         "strict_cors": True,
         "app_kwargs": {
-            "middleware": [Middleware(SecureHeaders, framed="SPACE_ID" in os.environ), Middleware(BodyLimit)],
+            "middleware": [
+                Middleware(SecureHeaders, framed="SPACE_ID" in os.environ),
+                Middleware(BodyLimit),
+                Middleware(CompressPage),
+            ],
             "routes": [plotly_route()],
         },
         "theme": theme(),

@@ -34,7 +34,10 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(load: Callable[..., Any]) -> Iterator[RunningApp]:
+def running(
+    load: Callable[..., Any], chat_of: Callable[..., Any] | None = None, load_s: float = 10, **settings_of: Any
+) -> Iterator[RunningApp]:
+    """Launch an app with this loader, on fake chats unless told otherwise, and wait until it is ready."""
     from playground.launch import prepare_environment
 
     prepare_environment()
@@ -45,12 +48,12 @@ def running(load: Callable[..., Any]) -> Iterator[RunningApp]:
     from playground.settings import Settings
     from tests.playground.fakes import FakeChat
 
-    settings = Settings(port=free_port())
-    service = Service(settings, load, cast(Any, FakeChat))
+    settings = Settings(port=free_port(), **settings_of)
+    service = Service(settings, load, cast(Any, chat_of or FakeChat))
     page = build_page(service, Handlers(service))
     open_page(page, settings)
     service.start()
-    assert service.wait(10)
+    assert service.wait(load_s)
     yield RunningApp(f"http://127.0.0.1:{settings.port}/", service)
     service.close()
     page.close(verbose=False)

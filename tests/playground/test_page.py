@@ -1,4 +1,4 @@
-"""The page in a browser, on a fake engine: sessions of tabs, reload, Stop, Continue, refusals, evil text, small screens."""
+"""The page in a browser, on a fake engine: tabs, reload, Stop, Continue, refusals, evil text, small screens."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.playground.browser_tab import Tab
 from tests.playground.conftest import RunningApp
 
+pytestmark = pytest.mark.ui
 OpenTab = Callable[..., Tab]
 
 
@@ -137,9 +138,11 @@ def test_a_small_screen_has_no_sideways_scroll_and_chat_comes_first(
     fake_app: RunningApp, tab: OpenTab, theme: str
 ) -> None:
     one = tab(f"{fake_app.url}?__theme={theme}", width=390, height=844)
-    one.send("hello " * 40 + "a" * 300)
+    one.send("hello " * 40 + "a" * 300 + "\n```\n" + "code " * 60 + "\n```")
     one.expect_idle()
     assert one.page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    bubble, chat = one.questions().bounding_box(), one.page.locator("#chat").bounding_box()
+    assert bubble and chat and bubble["x"] >= chat["x"] and bubble["width"] <= chat["width"]
     boxes = [one.page.locator(f"#{name}").bounding_box() for name in ("chat", "message", "send", "kpi", "panels")]
     assert all(box is not None and box["x"] >= 0 and box["x"] + box["width"] <= 390 for box in boxes)
     tops = [box["y"] for box in boxes if box is not None]

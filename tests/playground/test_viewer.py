@@ -20,7 +20,8 @@ from tests.playground.fakes import FakeChat, FakeEngine
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    app = Service(Settings(), lambda settings, progress: cast(Any, FakeEngine(pace=0.01, answer=200)), cast(Any, FakeChat))
+    engine = FakeEngine(pace=0.01, answer=200)
+    app = Service(Settings(), lambda settings, progress: cast(Any, engine), cast(Any, FakeChat))
     app.start()
     assert app.wait(5)
     yield app
