@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
@@ -21,6 +22,12 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": str(seen).encode()})
 
 
+def run(work: Coroutine[Any, Any, None]) -> None:
+    """On a thread of its own, for the browser tests leave an event loop running on this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
 def call(
     app: Any, chunks: Iterable[bytes] = (b"",), headers: Iterable[tuple[bytes, bytes]] = ()
 ) -> tuple[int, Any, bytes]:
@@ -33,7 +40,7 @@ def call(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    asyncio.run(app({"type": "http", "headers": list(headers)}, receive, send))
+    run(app({"type": "http", "headers": list(headers)}, receive, send))
     return sent[0]["status"], dict(sent[0]["headers"]), b"".join(m.get("body", b"") for m in sent[1:])
 
 
@@ -78,5 +85,5 @@ def test_other_kinds_of_connection_pass_untouched() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["type"])
 
-    asyncio.run(BodyLimit(SecureHeaders(app))({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    run(BodyLimit(SecureHeaders(app))({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]
