@@ -55,6 +55,8 @@ class Arm:
     engine: Engine
     oracle: PlainOracle
     vocab: int
+    right: float = 0.8
+    """Share of true ids among the garbage drafter's proposals."""
     accepted: int = 0
     rejected: int = 0
 
@@ -86,7 +88,11 @@ class Arm:
 
     def drafter(self, name: str, seed: int) -> str | GarbageDrafter:
         """The drafter to give to a session: its name, or a new spoiler of the oracle's tokens."""
-        return GarbageDrafter(self.vocab, seed=seed, truth=self.oracle_or_zeros) if name == "garbage" else name
+        return (
+            GarbageDrafter(self.vocab, seed=seed, right=self.right, truth=self.oracle_or_zeros)
+            if name == "garbage"
+            else name
+        )
 
     def oracle_or_zeros(self, history: list[int], count: int) -> list[int]:
         """What the garbage drafter spoils: the oracle's tokens where it knows them, without decoding anything."""
@@ -106,6 +112,7 @@ def first_difference(got: list[int], want: list[int]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("arch", ARCHS)
 def test_greedy_tokens_do_not_depend_on_how_they_are_decoded(tiny_engine, arch, dtype):
@@ -196,9 +203,9 @@ def cover() -> list[LongRun]:
 
     K means nothing to `none`, which is also the slowest: it appears once with each burst size.
     """
-    rng = random.Random(1)
+    rng = random.Random(3)
     segments = list(itertools.product(("ngram", "garbage"), DRAFT_LENGTHS, BURSTS))
-    segments += rng.sample(segments, 39)
+    segments += rng.sample([segment for segment in segments if segment[0] == "garbage"], 39)
     segments += [("none", draft_len, burst) for draft_len, burst in zip(DRAFT_LENGTHS, BURSTS, strict=True)]
     rng.shuffle(segments)
     settings = list(itertools.product(LONG_CHUNKS, OVERSHOOT))
@@ -277,8 +284,9 @@ def run_long(arm: Arm, script: Script, run: LongRun) -> list[int]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_600_token_chat_of_the_default_checkpoint_is_exact(default_engine, chat_script):
-    arm = Arm(default_engine, PlainOracle(default_engine), len(default_engine.tokenizer))
+    arm = Arm(default_engine, PlainOracle(default_engine), len(default_engine.tokenizer), right=0.9)
     history: list[int] = []
     for suffix, new in chat_script.turns:
         history += suffix
