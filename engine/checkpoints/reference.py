@@ -69,7 +69,7 @@ def parse_reference(text: str) -> Reference:
             f"{path.name} is a file, but only .gguf files hold a whole checkpoint: name its folder instead."
         )
     if _looks_like_path(text):
-        raise CheckpointError(f"There is no folder {path.name or text} at the path given: check its spelling.")
+        raise CheckpointError(f"There is no folder {path.name or text!r} at the path given: check its spelling.")
     match = _HUB_ID.fullmatch(text)
     if match is None or "--" in text or ".." in text:
         raise CheckpointError(
