@@ -12,7 +12,9 @@ import transformers
 
 from engine import attention
 from engine.checkpoints import Checkpoint, load_checkpoint
-from engine.drafters import Drafter, make_drafter
+from engine.drafters import MODEL, Drafter, check_name, make_drafter
+from engine.drafters.load_model import load_draft_model
+from engine.drafters.model import DraftModel, ModelDrafter
 from engine.errors import CheckpointError, EngineError
 from engine.session import SpecSession, require_draft_len
 from engine.slots import SlotPool
@@ -52,14 +54,15 @@ class Engine:
         self.prefill_chunk = PREFILL_CHUNK
         self.debug = bool(os.environ.get("DRAFTSCOPE_DEBUG")) if debug is None else debug
         self._default = (drafter, require_draft_len(draft_len, max_draft_len))
-        if isinstance(drafter, str):
-            make_drafter(drafter)
+        self._draft_models: dict[str, DraftModel] = {}
         say("Checking that the model can be served exactly", 0.7)
         self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
         _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
         say("Measuring forward widths on this device", 0.8)
         self.widths = _prepare(checkpoint, lambda: plan_widths(self.trunk, max_draft_len))
         self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)
+        if isinstance(drafter, str):
+            self.make_drafter(drafter, progress)
         say("Ready", 1.0)
 
     @property
@@ -95,6 +98,24 @@ class Engine:
             name if drafter is None else drafter,
             require_draft_len(length if draft_len is None else draft_len, self.max_draft_len),
         )
+
+    def make_drafter(self, drafter: str | Drafter, progress: Progress | None = None) -> Drafter:
+        """A drafter from its name, or the given object. A draft model is loaded once and shared.
+
+        Raises DrafterMismatch for an unknown name or another tokenizer, CheckpointError for a bad reference.
+        """
+        if not isinstance(drafter, str) or not drafter.startswith(MODEL):
+            return make_drafter(drafter)
+        if drafter not in self._draft_models:
+            self._draft_models[drafter] = load_draft_model(
+                drafter,
+                self.checkpoint,
+                device=self.trunk.device,
+                dtype=self.trunk.dtype,
+                max_ctx=self.max_ctx,
+                progress=progress,
+            )
+        return ModelDrafter(self._draft_models[drafter])
 
     def close(self) -> None:
         """Let go of the weights and of every slot; sessions of this engine cannot run any more."""
@@ -161,7 +182,7 @@ def load_engine(
     require_draft_len(max_draft_len, 32)
     _require_count("max_ctx", max_ctx, 16)
     _require_count("slots", slots, 1)
-    make_drafter(drafter)
+    check_name(drafter)
     where = _device(device)
     checkpoint = load_checkpoint(
         ref,

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from engine.drafters import Drafter, make_drafter
+from engine.drafters import Drafter
 from engine.errors import DrafterMismatch, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
 from engine.telemetry import SpecTelemetry
@@ -85,7 +85,7 @@ class SpecSession:
         self.pending_tok: int | None = None
         self.telem = SpecTelemetry()
         self.trace: Trace = engine.new_trace()
-        self.drafter: Drafter = make_drafter(drafter)
+        self.drafter: Drafter = engine.make_drafter(drafter)
         self.draft_len = draft_len
         self.turn = -1
         self.bursts = 0
@@ -152,7 +152,7 @@ class SpecSession:
         `SessionStateError`.
         """
         length = require_draft_len(self.draft_len if draft_len is None else draft_len, self.engine.max_draft_len)
-        chosen = make_drafter(drafter)
+        chosen = self.engine.make_drafter(drafter)
         with self.exclusive("set_drafter"):
             chosen.start(self.committed, self.last_h)
             self.drafter, self.draft_len, self.drafter_ended = chosen, length, False

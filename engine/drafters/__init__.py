@@ -8,9 +8,10 @@ from engine.drafters.protocol import Drafter
 from engine.errors import DrafterMismatch
 
 AVAILABLE = ("none", "ngram")
-_LATER = ("mtp", "auto", "model:", "eagle3:")
+MODEL = "model:"
+_LATER = ("mtp", "auto", "eagle3:")
 
-__all__ = ["AVAILABLE", "Drafter", "NgramDrafter", "NoDrafter", "make_drafter"]
+__all__ = ["AVAILABLE", "MODEL", "Drafter", "NgramDrafter", "NoDrafter", "check_name", "make_drafter"]
 
 
 def make_drafter(name: str | Drafter) -> Drafter:
@@ -27,8 +28,15 @@ def make_drafter(name: str | Drafter) -> Drafter:
         return NoDrafter()
     if name == "ngram":
         return NgramDrafter()
+    check_name(name)
+    raise DrafterMismatch(f"{name} needs a model to load; ask the engine for it with Engine.make_drafter.")
+
+
+def check_name(name: str | Drafter) -> None:
+    """Raise DrafterMismatch unless the name is one this version can serve; loads nothing."""
+    if not isinstance(name, str) or name in AVAILABLE or (name.startswith(MODEL) and len(name) > len(MODEL)):
+        return
+    choices = f"{', '.join(AVAILABLE)} or {MODEL}REF"
     if name.startswith(_LATER):
-        raise DrafterMismatch(
-            f"Drafter {name!r} is not available in this version; choose one of {', '.join(AVAILABLE)}."
-        )
-    raise DrafterMismatch(f"There is no drafter {name!r}; choose one of {', '.join(AVAILABLE)}.")
+        raise DrafterMismatch(f"Drafter {name!r} is not available in this version; choose {choices}.")
+    raise DrafterMismatch(f"There is no drafter {name!r}; choose {choices}.")

@@ -1,0 +1,55 @@
+"""Loading a draft checkpoint beside a trunk: fits the tokenizer, fits the memory, or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from engine import attention
+from engine.checkpoints import load_checkpoint
+from engine.drafters import MODEL
+from engine.drafters.model import DraftModel, require_same_tokenizer
+from engine.errors import CheckpointError
+from engine.trunk import Trunk
+from engine.verify_attention import require_servable
+
+if TYPE_CHECKING:
+    from engine.checkpoints import Checkpoint
+
+
+def load_draft_model(
+    name: str,
+    trunk: Checkpoint,
+    *,
+    device: torch.device,
+    dtype: torch.dtype,
+    max_ctx: int,
+    progress: Callable[[str, float | None], None] | None = None,
+) -> DraftModel:
+    """Load `model:REF` to draft for `trunk`.
+
+    Its context is the shorter of its own and `max_ctx`; past it the drafter stops drafting.
+
+    Raises:
+        CheckpointError: REF cannot be found, read, fitted in memory or run by this engine.
+        DrafterMismatch: it has another tokenizer; names the first id that differs.
+    """
+    ref = name.removeprefix(MODEL)
+    checkpoint = load_checkpoint(
+        ref, device=device, dtype=dtype, attn_implementation=attention.NAME, max_ctx=max_ctx, progress=progress
+    )
+    vocab = require_same_tokenizer(trunk.tokenizer, checkpoint.tokenizer, trunk.id, checkpoint.id)
+    most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None) or max_ctx
+    limit = min(max_ctx, int(most))
+    try:
+        model = Trunk(checkpoint.model)
+        require_servable(model, limit)
+    except CheckpointError as error:
+        raise CheckpointError(f"As a draft model: {error}") from error
+    except (RuntimeError, LookupError, TypeError, AttributeError, ValueError) as error:
+        raise CheckpointError(
+            f"{checkpoint.id} cannot draft: {type(checkpoint.model).__name__} is not a model this engine can run."
+        ) from error
+    return DraftModel(name, model, min(vocab, model.vocab_rows), limit)

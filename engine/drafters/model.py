@@ -1,0 +1,128 @@
+"""Draft model: a smaller checkpoint with the same tokenizer proposes by plain greedy decoding (Leviathan et al. 2023).
+
+The model is loaded once per engine (`DraftModel`); every session has its own rows (`ModelDrafter`), preallocated and
+truncated by length like the trunk's. A row depends on its tokens alone, so rows of accepted drafts stay: one forward
+catches up with what is missing (after a full acceptance the last draft and the bonus) and gives the first draft, and
+each further draft is one forward of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from engine.cache import CacheSlot
+from engine.errors import DrafterMismatch
+from engine.trunk import Trunk
+
+CATCH_UP = 128
+"""Rows per forward while catching up with a session that is far ahead."""
+
+
+@dataclass(frozen=True)
+class DraftModel:
+    """A loaded draft checkpoint, shared by the sessions of one engine."""
+
+    name: str
+    """`model:REF`."""
+    trunk: Trunk
+    vocab: int
+    """Ids it may propose: the first `vocab` columns of its logits."""
+    max_ctx: int
+    """Rows it can hold; drafting stops there."""
+
+
+class ModelDrafter:
+    """One session's rows in a draft model's cache."""
+
+    needs_hidden = False
+
+    def __init__(self, model: DraftModel) -> None:
+        self.name = model.name
+        self.max_ctx: int | None = model.max_ctx
+        self.forwards = 0
+        self._model = model
+        self._slot: CacheSlot | None = None
+        self._tokens: list[int] = []
+        self._rows: list[int] = []  # tokens whose rows the cache holds: a prefix of the session, then own guesses
+
+    def start(self, committed: Sequence[int], last_h: Tensor | None) -> None:
+        """Join at `committed`; its rows are written with the first proposal. An empty start gives the rows back."""
+        self._tokens, self._rows, self._slot = list(committed), [], None
+
+    def observe(self, tokens: Sequence[int], hidden: Tensor | None) -> None:
+        """Note what was committed. Own guesses that turned out right keep their rows."""
+        for token in tokens:
+            at = len(self._tokens)
+            self._tokens.append(token)
+            if at < len(self._rows) and self._rows[at] != token:
+                del self._rows[at:]
+
+    def truncate(self, length: int, last_h: Tensor | None) -> None:
+        """Forget tokens past `length`. Their rows stay until other tokens take their places."""
+        del self._tokens[length:]
+
+    def propose(self, pending: int, k: int, last_h: Tensor | None) -> list[int]:
+        """Greedy continuation of the session and `pending`: one forward to catch up, one for each further draft."""
+        model = self._model
+        if self._slot is None:
+            self._slot = model.trunk.new_slot(model.max_ctx + 1)
+        k = min(k, model.max_ctx - len(self._tokens))
+        known = min(len(self._rows), len(self._tokens))  # `pending` is always computed: its logits are needed
+        missing = [*self._tokens[known:], pending]
+        draft: list[int] = []
+        while missing and len(draft) < k:
+            draft.append(self._forward(known, missing))
+            known += len(missing)
+            missing = draft[-1:]
+        return draft
+
+    def snapshot(self) -> object:
+        """The number of tokens observed."""
+        return len(self._tokens)
+
+    def restore(self, snapshot: object, last_h: Tensor | None) -> None:
+        """Truncate to that number."""
+        assert isinstance(snapshot, int) and snapshot <= len(self._tokens)
+        self.truncate(snapshot, last_h)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its rows."""
+        return 0 if self._slot is None else self._slot.nbytes
+
+    def _forward(self, start: int, tokens: list[int]) -> int:
+        """Write rows for `tokens` from `start`; the greedy token after the last."""
+        slot, trunk = self._slot, self._model.trunk
+        assert slot is not None
+        del self._rows[start:]
+        slot.truncate(start)
+        for at in range(0, len(tokens), CATCH_UP):
+            chunk = tokens[at : at + CATCH_UP]
+            last = at + len(chunk) == len(tokens)
+            out = trunk.forward(slot, start + at, chunk, len(chunk), keep=[len(chunk) - 1] if last else ())
+            slot.truncate(start + at + len(chunk))
+            self._rows += chunk
+            self.forwards += 1
+        return int(out.logits[0, : self._model.vocab].argmax())
+
+
+def require_same_tokenizer(trunk: Any, draft: Any, trunk_name: str, draft_name: str) -> int:
+    """The number of ids both know by the same pieces; rows past a tokenizer's last id are padding and no difference.
+
+    Raises:
+        DrafterMismatch: naming the first id whose pieces differ.
+    """
+    ours = {index: piece for piece, index in trunk.get_vocab().items()}
+    theirs = {index: piece for piece, index in draft.get_vocab().items()}
+    count = max(max(ours, default=-1), max(theirs, default=-1)) + 1
+    for index in range(count):
+        if ours.get(index) != theirs.get(index):
+            raise DrafterMismatch(
+                f"{draft_name} has another tokenizer than {trunk_name}: id {index} is {theirs.get(index)!r} there and "
+                f"{ours.get(index)!r} here; choose a draft model of the same family."
+            )
+    return count
