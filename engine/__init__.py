@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.burst import Burst, generate_spec_session
 from engine.chat import ChatSession, Turn, TurnDelta
+from engine.check import check_exact
 from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
@@ -24,6 +25,7 @@ __all__ = [
     "SpecTelemetry",
     "Turn",
     "TurnDelta",
+    "check_exact",
     "generate_spec_session",
     "load_engine",
     "spec_flush_pending",

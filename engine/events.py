@@ -244,6 +244,8 @@ class CheckEvent(Event):
     expected: int | None = None
     actual: int | None = None
     gap: float | None = None
+    cancelled: bool = False
+    """The check was stopped after `tokens` identical ones."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,8 +32,7 @@ def spec_flush_pending(session: SpecSession) -> None:
         position = len(session.committed)
         out = session.engine.trunk.forward(session.slot, position, [token], session.engine.width, keep=[0])
         session.failed = True  # until every part has moved
-        session.committed.append(token)
-        session.slot.truncate(position + 1)
+        session.extend([token])
         session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
         session.last_logits = out.logits[0]
         session.last_h, session.tail, session.parked_tok = out.hidden[0].clone(), None, token

@@ -100,8 +100,7 @@ class Round:
         rows = [self.pending, *self.drafts][: outcome.rows]
         session.failed = True  # until every part has moved
         session.drafter.truncate(before, session.last_h)  # its own guesses; the true rows follow
-        session.committed.extend(rows)
-        session.slot.truncate(before + len(rows))
+        session.extend(rows)
         session.pending_tok, session.next_pred = outcome.pending, outcome.next_pred
         session.last_h = out.hidden[len(rows) - 1].clone()
         session.last_logits = out.logits[len(rows) - 1] if outcome.next_pred is not None else None

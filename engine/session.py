@@ -19,7 +19,7 @@ What each call does in each state (burst.py and rewind.py implement it):
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,6 +79,8 @@ class SpecSession:
     def __init__(self, engine: Engine, drafter: str | Drafter, draft_len: int) -> None:
         self.engine = engine
         self.committed: list[int] = []
+        self.generated = bytearray()
+        """Per committed token, whether the trunk chose it (1) or a prompt gave it (0)."""
         self.next_pred: int | None = None
         self.sctr = 0
         self.uctr = 0
@@ -213,10 +215,18 @@ class SpecSession:
         finally:
             self._busy.release()
 
+    def extend(self, rows: Sequence[int], *, given: int = 0) -> None:
+        """Commit `rows`, whose cache rows are written; the last `given` of them come from a prompt."""
+        assert self.slot is not None
+        self.committed.extend(rows)
+        self.generated.extend(bytes([1]) * (len(rows) - given) + bytes(given))
+        self.slot.truncate(len(self.committed))
+
     def truncate(self, length: int) -> None:
         """Keep the first `length` rows everywhere but in the drafter. Predictions are the caller's to set."""
         assert 0 <= length <= len(self.committed)
         del self.committed[length:]
+        del self.generated[length:]
         if self.slot is not None:
             self.slot.truncate(length)
         self.points = [point for point in self.points if point.pos <= length]
@@ -234,6 +244,7 @@ class SpecSession:
         length = len(self.committed)
         assert self.slot is None or self.failed or self.slot.length == length, "I1: rows and committed differ"
         assert length <= self.engine.max_ctx, "I1: more rows than max_ctx"
+        assert len(self.generated) == length, "I1: roles and committed differ"
         if self.failed or self.closed:
             return
         assert self.pending_tok is None or self.next_pred is None, "I3: pending and next_pred are both set"

@@ -69,8 +69,7 @@ def _commit_turn(session: SpecSession, rows: list[int], out: Prefilled, checkpoi
     split = end if checkpoint_at is None else checkpoint_at
     hidden = torch.cat(out.hidden) if session.drafter.needs_hidden else None
     session.failed = True  # until every part has moved
-    session.committed.extend(rows)
-    session.slot.truncate(end)
+    session.extend(rows, given=len(rows) - (session.pending_tok is not None))
     session.pending_tok, session.next_pred, session.last_logits = out.choice, None, None
     session.last_h, session.tail, session.parked_tok = out.last_h[end - 1], None, None
     for first, last in ((start, split), (split, end)):
