@@ -114,8 +114,8 @@ _ARCHS = [
         MistralConfig,
         _SMALL | {"sliding_window": SLIDING_WINDOW, "num_key_value_heads": 1},
         seed=2,
-        gain=0.7,
-        embed=0.3,
+        gain=0.9,
+        embed=0.7,
     ),
     Arch(
         "qwen2",
@@ -138,8 +138,8 @@ _ARCHS = [
         GemmaConfig,
         _SMALL | {"head_dim": 16, "hidden_size": 40, "num_key_value_heads": 1, "tie_word_embeddings": True},
         seed=5,
-        gain=1.4,
-        embed=0.1,
+        gain=1.3,
+        embed=0.08,
         unit_norm=False,
     ),
     Arch(
