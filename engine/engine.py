@@ -16,6 +16,7 @@ from engine.drafters import MODEL, Drafter, check_name, make_drafter
 from engine.drafters.load_model import load_draft_model
 from engine.drafters.model import DraftModel, ModelDrafter
 from engine.errors import CheckpointError, EngineError
+from engine.packed_linear import pack_linears
 from engine.session import SpecSession, require_draft_len
 from engine.slots import SlotPool
 from engine.trace import Trace, TraceHeader
@@ -43,6 +44,7 @@ class Engine:
         max_draft_len: int = MAX_DRAFT_LEN,
         max_ctx: int = 4096,
         slots: int = 4,
+        pack: bool = True,
         debug: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -56,6 +58,9 @@ class Engine:
         self._default = (drafter, require_draft_len(draft_len, max_draft_len))
         self._draft_models: dict[str, DraftModel] = {}
         say("Checking that the model can be served exactly", 0.7)
+        if pack:
+            say("Packing the weights for this processor", 0.65)
+            pack_linears(checkpoint.model)
         self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
         _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
         say("Measuring forward widths on this device", 0.8)
@@ -160,6 +165,7 @@ def load_engine(
     max_ctx: int = 4096,
     slots: int = 4,
     trust_remote_code: bool = False,
+    pack: bool = True,
     debug: bool | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -171,6 +177,7 @@ def load_engine(
         max_draft_len: 0 .. 32; fixes the round width W. 0 is the plain baseline at width 1.
         device: `auto`, `cpu`, `cuda`, `cuda:N`. dtype: `auto`, `float32`, `bfloat16`, `float16`.
         max_ctx: rows a session may commit. slots: sessions whose rows are resident at a time.
+        pack: on the CPU, hold linear weights in oneDNN's packed layout; False keeps torch's own products.
         debug: assert the session invariants after every call (default: env DRAFTSCOPE_DEBUG).
         progress: told what is going on, with a fraction; what it raises stops the load.
 
@@ -206,6 +213,7 @@ def load_engine(
         max_draft_len=max_draft_len,
         max_ctx=max_ctx,
         slots=slots,
+        pack=pack,
         debug=debug,
         progress=progress,
     )

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from engine.packed_linear import PackedLinear
 from engine.trunk import Trunk
+
+Linear = nn.Linear | PackedLinear
 
 LADDER = (16, 32, 64, 128)
 """Prefill widths tried besides W."""
@@ -75,26 +78,32 @@ def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
     )
 
 
-def _linear_shapes(trunk: Trunk) -> list[tuple[nn.Linear, bool]]:
+def _linear_shapes(trunk: Trunk) -> list[tuple[Linear, bool]]:
     """One module per distinct linear shape, and whether it is the output head (which only runs at W)."""
     head = trunk.model.get_output_embeddings()
-    found: dict[tuple[int, int, bool], tuple[nn.Linear, bool]] = {}
+    found: dict[tuple[int, int, bool], tuple[Linear, bool]] = {}
     for module in trunk.model.modules():
-        if isinstance(module, nn.Linear):
+        if isinstance(module, Linear):
             key = (module.in_features, module.out_features, module.bias is not None)
             known = found.get(key)
             found[key] = (module, module is head and (known is None or known[1]))
     return list(found.values())
 
 
-def _rows(module: nn.Linear, count: int) -> Tensor:
+def _rows(module: Linear, count: int) -> Tensor:
     generator = torch.Generator().manual_seed(module.in_features)
     x = torch.randn(count, module.in_features, generator=generator)
-    return x.to(module.weight.device, module.weight.dtype)
+    return x.to(*_place(module))
+
+
+def _place(module: Linear) -> tuple[torch.device, torch.dtype]:
+    if isinstance(module, PackedLinear):
+        return torch.device("cpu"), module.dtype
+    return module.weight.device, module.weight.dtype
 
 
 @torch.inference_mode()
-def _rows_stable(module: nn.Linear, width: int, other: int) -> bool:
+def _rows_stable(module: Linear, width: int, other: int) -> bool:
     """Whether rows at `width` equal the same rows at `other` and at shifted columns, bit for bit."""
     count = other + width
     x = _rows(module, count)
@@ -108,8 +117,8 @@ def _rows_stable(module: nn.Linear, width: int, other: int) -> bool:
 
 
 @torch.inference_mode()
-def _fastest_first(shapes: list[tuple[nn.Linear, bool]], widths: list[int]) -> list[int]:
-    """The widths by the time of one product of each shape; a wider one must win by a tenth, not by noise."""
+def _fastest_first(shapes: list[tuple[Linear, bool]], widths: list[int]) -> list[int]:
+    """The widths by the time of one product of each shape; a wider one must win by a quarter, not by noise."""
     best = dict.fromkeys(widths, float("inf"))
     for _ in range(5):  # interleaved, so that a busy moment does not fall on one width
         for width in widths:
@@ -123,7 +132,7 @@ def _fastest_first(shapes: list[tuple[nn.Linear, bool]], widths: list[int]) -> l
                 total += time.perf_counter() - start
             best[width] = min(best[width], total)
     floor = min(best.values(), default=0.0)
-    return sorted(widths, key=lambda w: (best[w] > 1.1 * floor, w))
+    return sorted(widths, key=lambda w: (best[w] > 1.25 * floor, w))
 
 
 def _probe_tokens(trunk: Trunk, count: int) -> list[int]:
