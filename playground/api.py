@@ -51,7 +51,7 @@ class Endpoints:
                 own.draft_len if draft_len is None else draft_len,
                 burst,
                 overshoot,
-                max_draft_len=self._most(),
+                settings=self._service.settings,
             )
             return _answer(conversation, conversation.send(text, options))
 
@@ -65,7 +65,9 @@ class Endpoints:
         def run() -> dict[str, Any]:
             conversation = self._service.registry.get(session_id)
             own = conversation.options or default_options(self._service)
-            options = check_options(max_new, own.drafter, own.draft_len, burst, overshoot, max_draft_len=self._most())
+            options = check_options(
+                max_new, own.drafter, own.draft_len, burst, overshoot, settings=self._service.settings
+            )
             return _answer(conversation, conversation.continue_turn(options))
 
         return _spoken(run)
@@ -94,9 +96,6 @@ class Endpoints:
         """Publish the endpoints; called inside a `gr.Blocks`."""
         for name in ("chat", "continue_turn", "rewind", "trace"):
             gr.api(getattr(self, name), api_name=name, concurrency_limit=CONCURRENT)
-
-    def _most(self) -> int:
-        return self._service.settings.max_draft_len
 
 
 def _answer(conversation: Conversation, future: Future[Turn]) -> dict[str, Any]:

@@ -112,8 +112,7 @@ class Handlers:
 
     def _options(self, options: tuple[object, ...]) -> TurnOptions:
         drafter, draft_len, max_new, burst, overshoot = options
-        most = self._service.settings.max_draft_len
-        return check_options(max_new, drafter, draft_len, burst, overshoot, max_draft_len=most)
+        return check_options(max_new, drafter, draft_len, burst, overshoot, settings=self._service.settings)
 
 
 def default_options(service: Service) -> TurnOptions:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from playground.settings import MAX_NEW, MESSAGE_CHARS, SettingsError, check_drafter
+from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
 
 Overshoot = Literal["keep", "trim"]
 
@@ -27,20 +27,29 @@ class TurnOptions:
 
 
 def check_options(
-    max_new: object, drafter: object, draft_len: object, burst: object, overshoot: object, *, max_draft_len: int
+    max_new: object,
+    drafter: object,
+    draft_len: object,
+    burst: object,
+    overshoot: object,
+    *,
+    settings: Settings,
 ) -> TurnOptions:
-    """Settings as they came from a page or a client. Raises `Refused` for the first that is out of range."""
-    name = str(drafter).strip()
-    try:
-        check_drafter(name)
-    except SettingsError as error:
-        raise Refused(str(error).replace("--drafter", "Drafter")) from None
+    """Settings as they came from a page or a client. Raises `Refused` for the first that is out of range.
+
+    Only drafters the operator started the app with: a visitor's free choice of `model:REF` would read any folder of
+    this machine, fetch any repository and fill its memory.
+    """
+    name = drafter.strip() if isinstance(drafter, str) else ""
+    offered = settings.offered_drafters
+    if name not in offered:
+        raise Refused(f"Drafter must be one of {', '.join(offered)}; others are chosen when the app is started.")
     if overshoot not in ("keep", "trim"):
         raise Refused("Overshoot must be keep or trim.")
     return TurnOptions(
         max_new=_whole("Max new tokens", max_new, 1, MAX_NEW),
         drafter=name,
-        draft_len=_whole("Draft length K", draft_len, 0, max_draft_len),
+        draft_len=_whole("Draft length K", draft_len, 0, settings.max_draft_len),
         burst=_whole("Burst size", burst, 1, MAX_NEW),
         overshoot="trim" if overshoot == "trim" else "keep",
     )

@@ -56,6 +56,11 @@ class Settings:
         check_drafter(self.drafter)
 
     @property
+    def offered_drafters(self) -> tuple[str, ...]:
+        """What a visitor may choose from: those that need no reference, and the one the operator named."""
+        return tuple(dict.fromkeys((*DRAFTERS, self.drafter)))
+
+    @property
     def max_draft_len(self) -> int:
         """The K the engine's round is built for."""
         return max(DEFAULT_MAX_DRAFT_LEN, self.draft_len)
@@ -75,7 +80,7 @@ def _between(name: str, value: int, low: int, high: int) -> None:
 
 HELP = {
     "model": "checkpoint to chat with: 'default', a Hub id, a local folder or a .gguf file",
-    "drafter": "who proposes tokens: none, ngram, mtp, model:REF, eagle3:REF or auto",
+    "drafter": "who proposes tokens: none, ngram, or model:REF (a smaller checkpoint with the same tokenizer)",
     "draft_len": f"most tokens drafted in a round, 0 to {MAX_DRAFT_LEN}",
     "device": "auto, cpu, cuda or cuda:N",
     "dtype": "auto, float32, bfloat16 or float16",

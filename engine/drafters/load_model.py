@@ -38,7 +38,7 @@ def load_draft_model(
     """
     ref = name.removeprefix(MODEL)
     checkpoint = load_checkpoint(
-        ref, device=device, dtype=dtype, attn_implementation=attention.NAME, max_ctx=max_ctx, progress=progress
+        ref, device=device, dtype=dtype, attn_implementation=attention.NAME, progress=progress
     )
     vocab = require_same_tokenizer(trunk.tokenizer, checkpoint.tokenizer, trunk.id, checkpoint.id)
     most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None) or max_ctx

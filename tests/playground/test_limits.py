@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from playground.limits import Refused, TurnOptions, check_message, check_options, check_position
+from playground.settings import Settings
 
 GOOD: dict[str, Any] = {"max_new": 64, "drafter": "ngram", "draft_len": 5, "burst": 8, "overshoot": "trim"}
 
 
 def test_good_options_pass() -> None:
-    assert check_options(**GOOD, max_draft_len=7) == TurnOptions(64, "ngram", 5, 8, "trim")
-    assert check_options(**GOOD | {"max_new": 64.0}, max_draft_len=7).max_new == 64
+    assert check_options(**GOOD, settings=Settings()) == TurnOptions(64, "ngram", 5, 8, "trim")
+    assert check_options(**GOOD | {"max_new": 64.0}, settings=Settings()).max_new == 64
 
 
 @pytest.mark.parametrize(
@@ -31,14 +32,16 @@ def test_good_options_pass() -> None:
         ({"draft_len": 8}, "Draft length K must be a whole number from 0 to 7"),
         ({"draft_len": -1}, "Draft length K"),
         ({"burst": 0}, "Burst size"),
-        ({"drafter": "oracle"}, "Drafter 'oracle' is not known"),
+        ({"drafter": "oracle"}, "Drafter must be one of none, ngram; others"),
         ({"drafter": None}, "Drafter"),
+        ({"drafter": "model:default"}, "Drafter must be one of"),
+        ({"drafter": "model:/etc"}, "Drafter must be one of"),
         ({"overshoot": "burn"}, "Overshoot must be keep or trim"),
     ],
 )
 def test_options_out_of_range(change: dict[str, Any], says: str) -> None:
     with pytest.raises(Refused, match=says) as caught:
-        check_options(**GOOD | change, max_draft_len=7)
+        check_options(**GOOD | change, settings=Settings())
     assert str(caught.value).endswith(".")
 
 
@@ -57,3 +60,10 @@ def test_positions(pos: object) -> None:
     with pytest.raises(Refused, match="Position must be"):
         check_position(pos)
     assert check_position(0) == 0
+
+
+def test_the_drafter_the_operator_named_is_offered_and_no_other_model() -> None:
+    settings = Settings(drafter="model:./small")
+    assert check_options(**GOOD | {"drafter": "model:./small"}, settings=settings).drafter == "model:./small"
+    with pytest.raises(Refused, match=r"none, ngram, model:./small"):
+        check_options(**GOOD | {"drafter": "model:./other"}, settings=settings)
