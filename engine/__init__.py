@@ -9,6 +9,7 @@ from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
 from engine.rewind import spec_rewind_to_checkpoint
+from engine.rewind_targets import RewindTarget
 from engine.session import SpecSession
 from engine.telemetry import SpecTelemetry
 
@@ -20,6 +21,7 @@ __all__ = [
     "DrafterMismatch",
     "Engine",
     "EngineError",
+    "RewindTarget",
     "SessionStateError",
     "SpecSession",
     "SpecTelemetry",

@@ -128,7 +128,10 @@ def run_burst(
     on_tokens: OnTokens | None = None,
     turn: TurnEvent | None = None,
 ) -> Burst:
-    """`generate_spec_session` for a caller that decided on reuse itself and says so with its own `turn` event."""
+    """`generate_spec_session` for a caller that decided on reuse itself and says so with its own `turn` event.
+
+    With `turn` and no suffix the session stands at a prompt's end, and its prediction begins a new turn.
+    """
     with session.exclusive("generate_spec_session", allow_failed=False):
         stops = frozenset() if ignore_eos else frozenset(session.engine.stop_ids if stop_ids is None else stop_ids)
         run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy())
@@ -151,6 +154,9 @@ def run_burst(
                 return _record(run, "cancelled")
             run.emit([first], ["first"])
         elif session.pending_tok is None:
+            if turn is not None:
+                session.turn += 1
+                session.trace.append(turn)
             _promote(run)
         else:
             consumed = True

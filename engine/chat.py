@@ -8,56 +8,69 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.answer_text import AnswerText
 from engine.burst import Overshoot
-from engine.detokenize import Detokenizer
-from engine.errors import ContextFull, EngineError, SessionStateError
-from engine.events import Origin, Reason, TurnEvent
-from engine.prompt import Answer, Prompt, build_prompt
-from engine.reuse import plan_reuse
-from engine.rewind import drop_overshoot, reset, spec_rewind_to_checkpoint
-from engine.turn import OnDelta, Turn, TurnDelta, TurnRun
+from engine.errors import SessionStateError
+from engine.events import Reason
+from engine.last_answer import LastAnswer, new_text
+from engine.prompt import Answer, Message
+from engine.reposition import prompt_for, reposition
+from engine.rewind import reset, spec_rewind_to_checkpoint
+from engine.rewind_targets import RewindTarget, RewindTargets
+from engine.transcript import Transcript
+from engine.turn import Turn, TurnRun
+from engine.turn_settings import OnDelta, TurnDelta, TurnSettings, require_greedy, require_text
 
 if TYPE_CHECKING:
     from engine.engine import Engine
     from engine.session import SpecSession
 
-__all__ = ["ChatSession", "Turn", "TurnDelta"]
+__all__ = ["ChatSession", "RewindTarget", "Turn", "TurnDelta"]
 
 
 class ChatSession:
-    """Turns of a conversation: renders the checkpoint's template, reuses the caches, streams whole characters.
+    """Turns of a conversation: renders the checkpoint's template, reuses the caches, streams certain text.
 
-    The greedy text depends neither on the drafter, nor on K, nor on the burst size; and no prompt depends on
-    overshoot, which a new message drops and a continuation shows first.
+    The greedy text depends neither on the drafter, nor on K, nor on the burst size, with stop strings or without; and
+    no prompt depends on overshoot, which a new message drops and a continuation shows first.
+
+    Stop strings (`stop`, at most 16 of at most 1,000 characters): the first to complete in an answer's text ends it,
+    reason `stop`. Neither it nor anything after it is shown: text and tokens are held back for as long as they
+    could belong to one. The session is truncated to the tokens that lie wholly before the match. If the match
+    begins inside a token, the part of that token before it is shown, and the next prompt has it as text.
     """
 
     def __init__(self, engine: Engine, system: str | None = None) -> None:
         """`system` becomes the first message. Some templates refuse one, which the first `send` then says."""
         self.engine = engine
         self.session: SpecSession = engine.new_session()
-        self._messages: list[dict[str, str]] = [{"role": "system", "content": system}] if system else []
-        self._answers: dict[int, Answer] = {}
-        self._turn: Turn | None = None
-        self._open = False
-        self._end = 0
-        self._hidden_origin: list[Origin] = []
-        self._decoder = self._new_decoder()
+        self._talk = Transcript(system or None)
+        self._last = LastAnswer(self.session)
+        self._targets = RewindTargets(self.session)
         self._busy = threading.Lock()
 
     @property
-    def messages(self) -> list[dict[str, str]]:
+    def messages(self) -> list[Message]:
         """The conversation as `{"role", "content"}`, system message included: a copy. Changes as a turn ends."""
-        return [dict(message) for message in self._messages]
+        return self._talk.messages
 
     @property
     def turn(self) -> Turn | None:
-        """The last turn that showed something, or None."""
-        return self._turn
+        """The last turn that showed something; None before the first, and after a rewind or `clear`."""
+        return self._last.turn
 
     @property
     def can_continue(self) -> bool:
-        """Whether `continue_turn` is valid: the last answer ended by its budget or by a stop, and is in the caches."""
-        return self._open and self._held() == self._end and self.session.state in ("PENDING", "PREDICTED")
+        """Whether `continue_turn` is valid.
+
+        So it is when the last answer ended by its budget or was stopped, and is in the caches; and after a rewind.
+        """
+        return self._talk.waiting or self._last.resumable
+
+    @property
+    def rewind_targets(self) -> list[RewindTarget]:
+        """Where `rewind` can go, ascending."""
+        return self._targets.retained()
 
     def send(
         self,
@@ -75,40 +88,18 @@ class ChatSession:
         `on_tokens` gets what is shown as it comes, and an empty delta before any forward and between prefill
         chunks; False ends the turn at the round edge. Stopped before its first token, a turn leaves no message.
         After any other error what was generated stays, in `messages` and in the session.
+        After a rewind `text` takes the place of the last user message, which has no answer.
 
         Raises:
             EngineError: empty text, an argument out of range, or a template that refuses the conversation.
             ContextFull: the prompt does not fit; nothing changed.
             SessionStateError: another turn runs, or an option is not available in this version.
         """
-        _require_greedy(sampling, verify, stop)
-        _require_sizes(max_new, burst, overshoot)
-        if not isinstance(text, str) or not text.strip():
-            raise EngineError("The message is empty; write something to send.")
+        require_greedy(sampling, verify)
+        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        require_text(text)
         with self._exclusive():
-            messages = [*self._messages, {"role": "user", "content": text}]
-            hidden = self._live_hidden()
-            shown = self.session.history[: self._held() - len(hidden)]
-            prompt = self._prompt(messages, shown)
-            decoder = self._new_decoder()
-            run = TurnRun(self.session, decoder, max_new, burst, overshoot, on_tokens)
-            start = len(prompt.ids)
-            reason: Reason = "cancelled"
-            if not run.poll():  # before anything is dropped or rewound
-                return run.as_turn("cancelled", start)
-            try:
-                event, suffix = self._prepare(prompt, hidden)
-                at = prompt.checkpoint_at
-                lowest = self._held() + (self.session.state == "FRESH")
-                reason = run.run(suffix, at if at is not None and at >= lowest else None, event)
-            finally:
-                turn = run.as_turn(reason, start)
-                if run.tokens:
-                    self._messages = [*messages, {"role": "assistant", "content": run.text}]
-                    self._answers[len(messages)] = Answer(tuple(run.tokens), run.text)
-                    self._decoder = decoder
-                    self._settle(run, turn)
-            return turn
+            return self._answer(self._shown().asked(text), settings)
 
     def continue_turn(
         self,
@@ -116,116 +107,163 @@ class ChatSession:
         burst: int = 32,
         on_tokens: OnDelta | None = None,
         overshoot: Overshoot = "keep",
+        stop: Sequence[str] = (),
     ) -> Turn:
         """Go on with an answer that was cut short: first its overshoot, already computed, then more bursts.
 
-        The `Turn` is the continuation alone; `messages` has the joined text.
+        The `Turn` is the continuation alone; `messages` has the joined text. A stop string may begin in what the turn
+        before held back: then some of that turn's tokens are taken back, and `start` says from where. After a rewind
+        there is no answer yet, and this begins it, as `regenerate` does.
 
         Raises:
             EngineError: an argument is out of range.
             ContextFull: no row is left; nothing changed.
             SessionStateError: there is nothing to continue, or another turn runs.
         """
-        _require_sizes(max_new, burst, overshoot)
+        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
         with self._exclusive():
             if not self.can_continue:
                 raise SessionStateError(
                     "There is no answer to continue: only one that ended by its length or by a stop can be; call send."
                 )
-            run = TurnRun(self.session, self._decoder, max_new, burst, overshoot, on_tokens)
-            hidden, origin = self._live_hidden(), self._hidden_origin
-            start = self._end - len(hidden)
-            reason: Reason = "cancelled"
+            if self._talk.waiting:
+                return self._answer(self._talk, settings)
+            last = self._last
+            run = TurnRun(self.session, last.text, settings, last.shown_end)
             if not run.poll():
-                return run.as_turn("cancelled", start)
-            run.hidden, run.hidden_origin = hidden[max_new:], origin[max_new:]
+                return run.as_turn("cancelled")
+            reason: Reason = "cancelled"
             try:
-                run.show_hidden(hidden[:max_new], origin[:max_new])
+                run.resume(last.hidden, last.hidden_origin)
                 reason = run.run((), None, None)
             finally:
-                turn = run.as_turn(reason, start)
-                if run.tokens or reason == "stop":
-                    self._join(run)
-                    self._settle(run, turn)
+                turn = run.as_turn(reason)
+                if run.tokens or run.text or turn.reason == "stop":
+                    self._adopt(self._talk, run, turn, last.text, self._talk.last_answer)
             return turn
+
+    def regenerate(
+        self,
+        max_new: int = 256,
+        burst: int = 32,
+        on_tokens: OnDelta | None = None,
+        overshoot: Overshoot = "keep",
+        stop: Sequence[str] = (),
+    ) -> Turn:
+        """Drop the last answer and answer its message again, as a new turn in the trace.
+
+        The session goes back to the prompt's end, whose checkpoint has the logits, so nothing is computed before the
+        first token. Where that checkpoint is gone, the `turn` event says what was kept instead and why; rows that
+        were evicted are computed again, which the trace says too. Stopped before its first token, the old answer
+        stays in `messages`, and the next turn computes its rows again if they were dropped.
+
+        Raises:
+            EngineError: an argument is out of range.
+            SessionStateError: nothing was said yet, or another turn runs.
+        """
+        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        with self._exclusive():
+            return self._answer(self._talk.reopened(), settings)
+
+    def edit(
+        self,
+        turn: int,
+        text: str,
+        max_new: int = 256,
+        burst: int = 32,
+        on_tokens: OnDelta | None = None,
+        overshoot: Overshoot = "keep",
+        stop: Sequence[str] = (),
+    ) -> Turn:
+        """Replace user message number `turn`, counted from 0, drop everything after it, and answer it.
+
+        Stopped before its first token, an edit leaves `messages` as they were. Otherwise as `send`.
+
+        Raises:
+            EngineError: there is no such message; else as `send` does.
+        """
+        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        require_text(text)
+        with self._exclusive():
+            return self._answer(self._shown().edited(turn, text), settings)
+
+    def rewind(self, pos: int) -> int:
+        """Go back to a retained point, one of `rewind_targets`, and return it. The messages follow.
+
+        At a prompt's end that prompt's user message is the last one; its answer and everything later are gone. Before
+        an assistant header it is the same, but the header's rows are gone too and its few ids are prefilled again.
+        Either way `continue_turn` and `regenerate` answer that message, and `send` replaces it.
+
+        Raises:
+            SessionStateError: `pos` is not retained, or another turn runs; nothing changed.
+        """
+        with self._exclusive():
+            target = self._targets.at(pos)
+            spec_rewind_to_checkpoint(self.session, pos)
+            self._talk = self._talk.first(target.turn + 1)
+            self._last = LastAnswer(self.session)
+            return pos
+
+    def set_system(self, text: str | None) -> None:
+        """Replace the system message, or remove it. The next prompt has it; rows are compared and computed then.
+
+        Raises `SessionStateError` while a turn runs.
+        """
+        with self._exclusive():
+            self._talk = replace(self._talk, system=text or None)
 
     def clear(self) -> None:
         """Forget the conversation, except for the system message. Raises `SessionStateError` while a turn runs."""
         with self._exclusive():
             reset(self.session, "clear")
-            self._messages = [m for m in self._messages[:1] if m["role"] == "system"]
-            self._answers = {}
-            self._turn, self._open, self._end = None, False, 0
-            self._hidden_origin = []
+            self._talk = Transcript(self._talk.system)
+            self._last = LastAnswer(self.session)
 
-    def _prompt(self, messages: list[dict[str, str]], history: list[int]) -> Prompt:
-        """The next prompt, or `ContextFull` if its rows do not fit."""
-        engine = self.engine
-        prompt = build_prompt(engine.tokenizer, messages, self._answers, history, engine.stop_ids)
-        needed, most = len(prompt.ids), self.session.cache_max_ctx()
-        if needed > most:
-            raise ContextFull(
-                f"With this message the conversation has {needed} tokens, and the context holds {most}; shorten the "
-                "message, clear the conversation, or start with a larger --max-ctx.",
-                used=len(history),
-                needed=needed,
-                max_ctx=most,
-            )
-        return prompt
-
-    def _prepare(self, prompt: Prompt, hidden: list[int]) -> tuple[TurnEvent, list[int]]:
-        """Bring the session to where `prompt` goes on, and return the trace's event and what is left of it."""
-        session = self.session
-        if hidden:
-            self._forget_hidden(len(hidden))
-        history = session.history
-        reuse = plan_reuse(
-            self.engine.tokenizer,
-            prompt.ids,
-            history,
-            session.rewind_points(),
-            trusted=session.state != "FAILED",
-        )
-        if reuse.decision == "rewind":
-            spec_rewind_to_checkpoint(session, reuse.checkpoint)
-        elif reuse.decision == "prime":
-            reset(session, "prime")
-        event = reuse.as_event(session.turn + 1, history=len(history), dropped=len(hidden))
-        return event, reuse.suffix
-
-    def _forget_hidden(self, count: int) -> None:
-        """Drop overshoot that was not shown. If its round is gone (evicted rows), comparing ids will do it."""
-        assert self._turn is not None
+    def _answer(self, asked: Transcript, settings: TurnSettings) -> Turn:
+        """Answer the last message of `asked`, which becomes the conversation as soon as something came of it."""
+        hidden = self._last.hidden
+        prompt = prompt_for(self.session, asked, self._history_before(asked))
+        text = new_text(self.session, settings.stops)
+        run = TurnRun(self.session, text, settings, len(prompt.ids))
+        if not run.poll():  # before anything is dropped or rewound
+            return run.as_turn("cancelled")
+        reason: Reason = "cancelled"
         try:
-            drop_overshoot(self.session, count)
-        except SessionStateError:
-            return
-        self._end -= count
-        self._turn, self._hidden_origin = replace(self._turn, hidden=[]), []
+            self._last.drop_hidden()
+            event, suffix, checkpoint_at = reposition(self.session, prompt, len(hidden))
+            reason = run.run(suffix, checkpoint_at, event)
+        finally:
+            turn = run.as_turn(reason)
+            if run.tokens or turn.reason == "stop":
+                self._adopt(asked, run, turn, text, Answer((), ""))
+                self._targets.note(len(asked.exchanges) - 1, len(prompt.ids), prompt.checkpoint_at)
+        return turn
 
-    def _settle(self, run: TurnRun, turn: Turn) -> None:
-        self._turn, self._hidden_origin = turn, run.hidden_origin
-        self._open = turn.reason in ("length", "cancelled")
-        self._end = turn.start + len(run.tokens) + len(run.hidden)
+    def _adopt(self, talk: Transcript, run: TurnRun, turn: Turn, text: AnswerText, before: Answer) -> None:
+        """Take over what `run` showed, behind what the answer had `before`."""
+        ids = (*before.ids, *run.tokens)[: text.kept if run.found else None]
+        self._talk = talk.answered(Answer(ids, before.text + run.text, text.rest))
+        self._last.settle(run, turn, text)
 
-    def _join(self, run: TurnRun) -> None:
-        """Append what a continuation showed to the answer it continues."""
-        last = len(self._messages) - 1
-        answer = self._answers[last]
-        text = answer.text + run.text
-        self._answers[last] = Answer((*answer.ids, *run.tokens), text)
-        self._messages = [*self._messages[:last], {"role": "assistant", "content": text}]
+    def _history_before(self, asked: Transcript) -> list[int]:
+        """What the session holds of `asked`, as far as it was shown."""
+        history = self.session.history
+        shown = history[: len(history) - len(self._last.hidden)]
+        turn = len(asked.exchanges) - 1
+        before = self._talk.exchanges[turn : turn + 1]
+        again = bool(before) and before[0].question == asked.exchanges[turn].question
+        return shown[: self._targets.prompt_end(turn) if again else None]
 
-    def _held(self) -> int:
-        """Length of the session's emitted history."""
-        return len(self.session.committed) + (self.session.pending_tok is not None)
+    def _shown(self) -> Transcript:
+        """The conversation as a new message finds it.
 
-    def _live_hidden(self) -> list[int]:
-        """Overshoot of the last turn that the session still ends with."""
-        return list(self._turn.hidden) if self._turn is not None and self._held() == self._end else []
-
-    def _new_decoder(self) -> Detokenizer:
-        return Detokenizer(self.engine.tokenizer, self.engine.stop_ids)
+        What was held back as the possible beginning of a stop string is shown: nothing completes it any more.
+        """
+        held = self._last.held
+        if not held or self._talk.waiting:
+            return self._talk
+        answer = self._talk.last_answer
+        return self._talk.answered(replace(answer, text=answer.text + held))
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -235,20 +273,3 @@ class ChatSession:
             yield
         finally:
             self._busy.release()
-
-
-def _require_sizes(max_new: int, burst: int, overshoot: str) -> None:
-    for name, value in (("max_new", max_new), ("burst", burst)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise EngineError(f"{name} must be a whole number of at least 1, got {value!r}.")
-    if overshoot not in ("keep", "trim"):
-        raise EngineError(f"overshoot must be 'keep' or 'trim', got {overshoot!r}.")
-
-
-def _require_greedy(sampling: object | None, verify: str, stop: Sequence[str]) -> None:
-    if verify not in ("rejection", "coupled"):
-        raise EngineError(f"verify must be 'rejection' or 'coupled', got {verify!r}.")
-    if sampling is not None and getattr(sampling, "temperature", None) != 0:
-        raise SessionStateError("Sampling is not available in this version; send without it for greedy decoding.")
-    if stop:
-        raise SessionStateError("Stop strings are not available in this version; send without them.")

@@ -207,7 +207,8 @@ class RewindEvent(Event):
     """Committed length before."""
     to: int
     """Committed length after."""
-    cause: Literal["checkpoint", "prompt", "prime", "clear", "overshoot"]
+    cause: Literal["checkpoint", "prompt", "prime", "clear", "overshoot", "stop"]
+    """`stop`: a stop string ended the answer, and what was emitted from its first token on was taken back."""
     retained: tuple[int, ...]
 
 

@@ -30,6 +30,9 @@ class Answer:
     """What was shown of it, stop id included."""
     text: str
     """Its content in the messages."""
+    rest: str = ""
+    """The end of `text` that `ids` do not cover: part of a token in which a stop string began. A later prompt has it
+    as text behind the ids, so that the model reads what was shown."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ def build_prompt(
     if parts is not None:
         return _assemble(tokenizer, parts, header, "stored")
     held = decode_ids(tokenizer, history, specials=True)
-    if held and full.startswith(held) and len(full) > len(held):
+    if held and full.startswith(held):
         return _assemble(tokenizer, [tuple(history), full[len(held) :]], header, "history")
     return _assemble(tokenizer, [full], header, "text")
 
@@ -114,7 +117,7 @@ def _splice(
             return None
         if full[at:end] == answer.text:
             parts += [run, _without_stop(answer.ids, stop_ids)]
-            run = frame
+            run = answer.rest + frame
         else:  # the template rewrote it (stripped its thinking, trimmed it): its text counts
             run += full[at:end] + frame
         at = end + len(frame)

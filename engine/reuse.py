@@ -20,7 +20,7 @@ class Reuse:
     common: int
     """Length of the common prefix of prompt and history."""
     suffix: list[int]
-    """What is left to prefill, never empty."""
+    """What is left to prefill; empty only if `reused` is a checkpoint, whose logits give the first token."""
     reused: int
     """Tokens kept; `len(suffix) + reused` is the prompt's length."""
     checkpoint: int | None = None
@@ -61,7 +61,8 @@ def plan_reuse(
     """Choose the cheapest way from a session to `prompt`, which must not be empty.
 
     `history`: the session's emitted ids; `points`: its checkpoints; `trusted`: whether its caches are.
-    At least one token is always left to prefill: a turn's first token comes from the last one's logits.
+    A turn's first token comes from the logits of the prompt's last one. So unless a checkpoint, which has them, stands
+    right there, at least one token is left to prefill.
     """
     common = _common(prompt, history)
     diff = None if common == len(history) < len(prompt) or common == len(history) == len(prompt) else common
@@ -76,10 +77,10 @@ def plan_reuse(
         return reuse("extend", 0)
     if not trusted:
         return reuse("prime", 0, "A failed call left caches that cannot be trusted: all is computed again.")
-    if common == len(history) < len(prompt):
+    if common == len(history) and (common < len(prompt) or common in points):
         return reuse("extend", common)
     reason = _reason(common, len(prompt), ours, theirs)
-    usable = [p for p in points if 0 < p <= common and p < len(prompt)]
+    usable = [p for p in points if 0 < p <= common]
     if usable:
         return reuse("rewind", max(usable), f"{reason} The rows above checkpoint {max(usable)} are dropped.")
     return reuse("prime", 0, f"{reason} No checkpoint lies below that, so the whole prompt is computed.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.errors import SessionStateError
 from engine.events import CheckpointEvent, OvershootEvent, RewindEvent
 from engine.pending import note_pending
-from engine.session import MAX_POINTS, RewindPoint
+from engine.session import MAX_POINTS, RewindPoint, Tail
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,14 +27,7 @@ def spec_rewind_to_checkpoint(session: SpecSession, pos: int | None = None) -> i
     with session.exclusive("spec_rewind_to_checkpoint"):
         point = _find(session, pos)
         before = len(session.committed)
-        _drop_pending(session, via="rewind")
-        session.truncate(point.pos)
-        _predict(session, point.logits, point.last_h)
-        if session.drafter.name == point.drafter:
-            session.drafter.restore(point.snapshot, point.last_h)
-        else:
-            _start_drafter_over(session)
-        session.failed = False
+        return_to(session, point)
         session.trace.append(
             RewindEvent(
                 turn=session.turn,
@@ -64,13 +57,10 @@ def drop_overshoot(session: SpecSession, count: int) -> None:
                 f"Only tokens of the last round can be dropped ({len(tail.tokens) if tail else 0}, not {count}); "
                 "use spec_rewind_to_checkpoint to go back further."
             )
-        kept = len(tail.tokens) - count
-        dropped = tail.tokens[kept:]
+        dropped = tail.tokens[len(tail.tokens) - count :]
         before = len(session.committed)
-        _drop_pending(session, via="trim")
-        session.truncate(tail.base + 1 + kept)
-        _predict(session, tail.logits[kept], tail.hidden[kept].clone())
-        session.drafter.truncate(len(session.committed), session.last_h)
+        drop_pending(session, via="trim")
+        drop_from_tail(session, tail, count)
         position = len(session.committed)
         session.trace.append(
             RewindEvent(
@@ -88,7 +78,7 @@ def reset(session: SpecSession, cause: Literal["prime", "clear"] = "clear") -> N
     """Back to no rows. Trace, telemetry and random counters live on."""
     with session.exclusive("reset"):
         before = len(session.committed)
-        _drop_pending(session, via="rewind")
+        drop_pending(session, via="rewind")
         session.truncate(0)
         session.next_pred = session.last_h = session.last_logits = None
         session.failed = False
@@ -134,7 +124,28 @@ def _find(session: SpecSession, pos: int | None) -> RewindPoint:
     )
 
 
-def _drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
+def return_to(session: SpecSession, point: RewindPoint) -> None:
+    """Back to a point, its prediction and its drafter included; the caller notes it in the trace."""
+    drop_pending(session, via="rewind")
+    session.truncate(point.pos)
+    _predict(session, point.logits, point.last_h)
+    if session.drafter.name == point.drafter:
+        session.drafter.restore(point.snapshot, point.last_h)
+    else:
+        _start_drafter_over(session)
+    session.failed = False
+
+
+def drop_from_tail(session: SpecSession, tail: Tail, count: int) -> None:
+    """Forget the last `count` tokens of the last round, pending or not; the caller notes it in the trace."""
+    kept = len(tail.tokens) - count
+    session.truncate(tail.base + 1 + kept)
+    _predict(session, tail.logits[kept], tail.hidden[kept].clone())
+    session.drafter.truncate(len(session.committed), session.last_h)
+
+
+def drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
+    """Let the carried token go, visibly."""
     if session.pending_tok is None:
         return
     token, session.pending_tok = session.pending_tok, None

@@ -1,6 +1,6 @@
 """`SpecSession`: the state of one speculating conversation, and the invariants that hold between its calls.
 
-What each call does in each state (burst.py and rewind.py implement it):
+What each call does in each state (burst.py, rewind.py and take_back.py implement it):
 
     call                        FRESH         PENDING            PREDICTED          FAILED
     burst with a suffix         prefill       flush via prefill  prefill            error: rewind or reprime
@@ -11,6 +11,7 @@ What each call does in each state (burst.py and rewind.py implement it):
                                 checkpoint
     drop_overshoot              error         to PREDICTED       error (trimmed     error: rewind or reprime
                                                                  already)
+    take_back                   error         to PREDICTED       to PREDICTED       error: rewind or reprime
     set_drafter                 works         works              works              works
     reprime                     no-op         works              works              to the state it failed in
     reset, close, trace, telem  works         works              works              works

@@ -2,51 +2,41 @@
 
 A turn of `max_new` tokens runs in bursts, each with what is left of the budget. A burst inside the turn may emit
 past its own size, and those tokens are shown at once, because the turn still has room for them; only what
-passes the turn's own budget stays hidden.
+passes the turn's own budget stays hidden. A stop string ends the turn at the round edge, and what was emitted from
+its first token on is taken back.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from engine.answer_text import AnswerText
 from engine.burst import Burst, Overshoot, run_burst
-from engine.detokenize import Detokenizer
 from engine.errors import ContextFull
 from engine.events import Origin, OvershootEvent, PendingEvent, Reason, RoundEvent, TurnEvent
+from engine.take_back import take_back
 from engine.telemetry import SpecTelemetry
+from engine.turn_settings import TurnDelta, TurnSettings
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
 
 
 @dataclass(frozen=True)
-class TurnDelta:
-    """What a turn shows next; empty when the caller is only asked whether to go on."""
-
-    text: str
-    """Whole characters; a half-received one waits for its last byte."""
-    tokens: list[int]
-    origin: list[Origin]
-    """One per token."""
-
-
-OnDelta = Callable[[TurnDelta], bool]
-
-
-@dataclass(frozen=True)
 class Turn:
-    """What one `send` or `continue_turn` showed.
+    """What one call of a `ChatSession` showed.
 
     `text` is the decoded visible ids, special tokens left out; where the turn can be continued, a last character
-    whose bytes have not all arrived is left out too, and comes first in the continuation.
+    whose bytes have not all arrived and what could still become a stop string are left out too, and come first in the
+    continuation. After a stop string it ends right before the match, and may end with a part of a token.
     """
 
     text: str
     tokens: list[int]
-    """Visible ids, the stop id included."""
+    """Visible ids, the stop id included. After a stop string, those that lie wholly before it."""
     origin: list[Origin]
     """One per visible id."""
     hidden: list[int]
@@ -62,25 +52,20 @@ class Turn:
 class TurnRun:
     """A turn in progress. After an error it still knows everything that was emitted."""
 
-    def __init__(
-        self,
-        session: SpecSession,
-        decoder: Detokenizer,
-        max_new: int,
-        burst: int,
-        overshoot: Overshoot,
-        on_delta: OnDelta | None,
-    ) -> None:
+    def __init__(self, session: SpecSession, text: AnswerText, settings: TurnSettings, start: int) -> None:
+        """`text` is the answer's so far; `start` is the history index of this turn's first token."""
         self.tokens: list[int] = []
         self.origin: list[Origin] = []
         self.hidden: list[int] = []
         self.hidden_origin: list[Origin] = []
         self._session = session
-        self._decoder = decoder
-        self._max_new = max_new
-        self._burst = burst
-        self._overshoot = overshoot
-        self._on_delta = on_delta
+        self._text = text
+        self._settings = settings
+        self._start = start
+        self._base = text.tokens
+        self._told = 0
+        self._over: list[int] = []
+        """Overshoot that the trace has as kept and not as shown."""
         self._pieces: list[str] = []
         self._stopped = False
         self._clock = time.perf_counter()
@@ -91,15 +76,20 @@ class TurnRun:
         """Everything shown so far."""
         return "".join(self._pieces)
 
-    def as_turn(self, reason: Reason, start: int) -> Turn:
-        """The turn as it stands; `start` is the history index of its first token."""
+    @property
+    def found(self) -> bool:
+        """Whether a stop string ended the answer."""
+        return self._text.found is not None
+
+    def as_turn(self, reason: Reason) -> Turn:
+        """The turn as it stands."""
         return Turn(
             text=self.text,
             tokens=list(self.tokens),
             origin=list(self.origin),
             hidden=list(self.hidden),
-            reason=reason,
-            start=start,
+            reason="stop" if self.found else reason,
+            start=self._start + min(0, self._kept()),
             telem=self._session.telem.delta_since(self._before),
             seconds=time.perf_counter() - self._clock,
         )
@@ -108,21 +98,38 @@ class TurnRun:
         """Ask the caller, with nothing new, whether to go on."""
         return self._tell("", [], [])
 
-    def show_hidden(self, tokens: Sequence[int], origin: Sequence[Origin]) -> None:
-        """Begin with the overshoot of the turn before, as far as the budget goes: no forward."""
-        if tokens:
-            self._note_shown(tokens)
-            self._deliver(tokens, origin)
+    def resume(self, tokens: Sequence[int], origin: Sequence[Origin]) -> None:
+        """Begin with what the turn before held back, then its overshoot as far as the budget goes: no forward."""
+        text = self._text.restart(self._settings.stops)
+        self._pieces.append(text)
+        fits = self._settings.max_new
+        self.tokens, self.origin = list(tokens[:fits]), list(origin[:fits])
+        self.hidden, self.hidden_origin = list(tokens[fits:]), list(origin[fits:])
+        text += self._push(self.tokens)
+        shown = max(0, min(len(self.tokens), self._kept()))
+        self._note("shown", tokens[:shown])
+        self._over = list(tokens[shown:])
+        if tokens or text:
+            self._tell_ready(text)
 
     def run(self, suffix: Sequence[int], checkpoint_at: int | None, event: TurnEvent | None) -> Reason:
         """Run bursts until the turn ends, the first with `suffix`, and return why it ended.
 
         Raises what a burst raises; a context that fills up after something was shown is a reason, not an error.
         """
+        try:
+            reason = self._bursts(suffix, checkpoint_at, event)
+            self._finish(reason)
+        finally:
+            if self.found and not self._session.failed:
+                self._take_back()
+        return "stop" if self.found else reason
+
+    def _bursts(self, suffix: Sequence[int], checkpoint_at: int | None, event: TurnEvent | None) -> Reason:
         reason = self._ended(None)
         while reason is None:
             size, overshoot = self._next_burst()
-            shown = len(self.tokens)
+            shown, self._over = len(self.tokens), []
             try:
                 burst = run_burst(
                     self._session,
@@ -136,12 +143,10 @@ class TurnRun:
             except ContextFull:
                 if not self.tokens:
                     raise
-                reason = "context"
-                break
+                return "context"
             suffix, checkpoint_at, event = (), None, None
             self._settle_burst(burst, shown)
             reason = self._ended(burst)
-        self._finish(reason)
         return reason
 
     def _next_burst(self) -> tuple[int, Overshoot]:
@@ -150,18 +155,18 @@ class TurnRun:
         Trimming at an inner edge would throw away tokens that the turn has room for. So only a burst that could
         pass the turn's budget is trimmed, and it then gets all that is left.
         """
-        left = self._max_new - len(self.tokens)
-        if self._overshoot == "trim" and self._burst + self._session.draft_len > left:
+        left, burst = self._settings.max_new - len(self.tokens), self._settings.burst
+        if self._settings.overshoot == "trim" and burst + self._session.draft_len > left:
             return left, "trim"
-        return min(self._burst, left), "keep"
+        return min(burst, left), "keep"
 
     def _ended(self, burst: Burst | None) -> Reason | None:
         """Why the turn ends here, the same for any way of cutting it into bursts; None if it goes on."""
-        if self.tokens and self.tokens[-1] in self._session.engine.stop_ids:
+        if self.found or (self.tokens and self.tokens[-1] in self._session.engine.stop_ids):
             return "stop"
         if burst is not None and burst.reason in ("stop", "context"):
             return burst.reason
-        if len(self.tokens) >= self._max_new:
+        if len(self.tokens) >= self._settings.max_new:
             return "length"
         if self._stopped or (burst is not None and burst.reason == "cancelled"):
             return "cancelled"
@@ -172,10 +177,12 @@ class TurnRun:
         if not new:
             return self.poll()
         origin = self._origin_of(len(new))
-        fits = self._max_new - len(self.tokens)
+        fits = self._settings.max_new - len(self.tokens)
         self.hidden += new[fits:]
         self.hidden_origin += origin[fits:]
-        return self._deliver(new[:fits], origin[:fits])
+        self.tokens += new[:fits]
+        self.origin += origin[:fits]
+        return self._tell_ready(self._push(new[:fits]))
 
     def _origin_of(self, count: int) -> list[Origin]:
         """Where the `count` tokens just emitted come from, by the events the engine appended with them."""
@@ -187,37 +194,59 @@ class TurnRun:
                 last: Origin = "correction" if event.correction else "bonus"
                 return drafts + [last] * (count - len(drafts))
         promoted = isinstance(newest[-1], PendingEvent) and newest[-1].transition == "promote"
-        return ["bonus" if promoted else "first"]
+        return ["bonus" if promoted and (self._base or len(self.tokens)) else "first"]
 
-    def _deliver(self, tokens: Sequence[int], origin: Sequence[Origin]) -> bool:
-        self.tokens += tokens
-        self.origin += origin
-        text = self._decoder.push(tokens)
+    def _push(self, tokens: Sequence[int]) -> str:
+        text = "".join([self._text.push(token) for token in tokens])
         self._pieces.append(text)
-        return self._tell(text, list(tokens), list(origin))
+        return text
+
+    def _tell_ready(self, text: str) -> bool:
+        """Hand on `text` and the tokens that it completes."""
+        ready = max(self._told, min(len(self.tokens), self._text.ready - self._base))
+        part, self._told = slice(self._told, ready), ready
+        return self._tell(text, self.tokens[part], self.origin[part]) and not self.found
 
     def _tell(self, text: str, tokens: list[int], origin: list[Origin]) -> bool:
-        if self._on_delta is not None and not self._on_delta(TurnDelta(text, tokens, origin)):
+        on_tokens = self._settings.on_tokens
+        if on_tokens is not None and not on_tokens(TurnDelta(text, tokens, origin)):
             self._stopped = True
         return not self._stopped
 
-    def _settle_burst(self, burst: Burst, shown: int) -> None:
+    def _settle_burst(self, burst: Burst, before: int) -> None:
         """Take the burst's own word on origins, and note that what passed its size but not the turn was shown."""
-        mine = len(self.tokens) - shown
-        self.origin[shown:] = burst.origin[:mine]
+        mine = len(self.tokens) - before
+        self.origin[before:] = burst.origin[:mine]
         self.hidden_origin[:] = burst.origin[mine:]
-        if mine > burst.visible:
-            self._note_shown(burst.tokens[burst.visible : mine])
+        shown = max(burst.visible, min(mine, self._kept() - before))
+        self._note("shown", burst.tokens[burst.visible : shown])
+        self._over = burst.tokens[shown:]
 
-    def _note_shown(self, tokens: Sequence[int]) -> None:
+    def _kept(self) -> int:
+        """How many of this turn's tokens a match leaves; negative when it began in an earlier turn of the answer."""
+        return self._text.kept - self._base if self.found else len(self.tokens)
+
+    def _take_back(self) -> None:
+        """Forget the match and what came after it, in the session too."""
+        kept = self._kept()
+        take_back(self._session, self._start + kept)
+        self._note("dropped", self._over)
+        self.tokens, self.origin = self.tokens[: max(0, kept)], self.origin[: max(0, kept)]
+        self.hidden, self.hidden_origin, self._over = [], [], []
+
+    def _note(self, action: Literal["shown", "dropped"], tokens: Sequence[int]) -> None:
         session = self._session
-        session.trace.append(
-            OvershootEvent(action="shown", tokens=tuple(tokens), turn=session.turn, pos=len(session.committed))
-        )
+        if tokens:
+            session.trace.append(
+                OvershootEvent(action=action, tokens=tuple(tokens), turn=session.turn, pos=len(session.committed))
+            )
 
     def _finish(self, reason: Reason) -> None:
-        """Show what the decoder still holds if nothing can follow."""
-        rest = self._decoder.flush() if reason in ("stop", "context") else ""
-        if rest:
-            self._pieces.append(rest)
-            self._tell(rest, [], [])
+        """Hand on what is still held: its text only if nothing can follow, its tokens in any case."""
+        text = self._text.flush() if reason in ("stop", "context") else ""
+        if text:
+            self._pieces.append(text)
+        end = max(self._told, min(len(self.tokens), self._kept()))
+        part, self._told = slice(self._told, end), end
+        if text or self.tokens[part]:
+            self._tell(text, self.tokens[part], self.origin[part])

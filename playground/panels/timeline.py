@@ -81,7 +81,7 @@ class Timeline:
             case ev.RewindEvent():
                 self._length = event.to
                 self._mark("rewind", REWIND_AT, event.start, event.to, event.cause)
-                self._state("PREDICTED" if event.cause in ("checkpoint", "prompt", "overshoot") else "FRESH")
+                self._state("FRESH" if event.cause in ("prime", "clear") else "PREDICTED")
             case ev.CheckpointEvent():
                 self._mark("point", FILL_AT, event.pos, event.role)
             case ev.DrafterEvent():

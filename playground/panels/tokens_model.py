@@ -57,6 +57,7 @@ class TokensModel:
             case ev.RoundEvent():
                 self._round(event)
             case ev.PendingEvent(transition="promote"):
+                self._opening = None
                 self._emit(event.token, self._promoted(), -1, 0, event.pos)
             case ev.PendingEvent(transition="drop", via="rewind" | "continue"):
                 self._cut(event.pos)  # what a trim dropped was never emitted; its round says so

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from engine.answer_text import AnswerText
 from engine.burst import generate_spec_session
 from engine.chat import ChatSession
 from engine.detokenize import Detokenizer
@@ -14,6 +15,7 @@ from engine.errors import ContextFull, EngineError, SessionStateError
 from engine.events import BurstEvent, OvershootEvent, PrefillEvent, RoundEvent, TurnEvent
 from engine.rewind import drop_overshoot
 from engine.turn import TurnRun
+from engine.turn_settings import TurnSettings
 from tests.factories import CHATML
 from tests.oracle import PlainOracle
 from tests.scripts import GarbageDrafter
@@ -212,8 +214,9 @@ def test_a_half_character_before_a_stop_id_is_shown_at_the_end(engine):
     for tail, text in (([], ""), (sorted(engine.stop_ids)[:1], "\ufffd")):
         deltas = []
         session = engine.new_session()
-        run = TurnRun(session, Detokenizer(engine.tokenizer), 1 + len(tail), 8, "keep", collect(deltas))
-        run.show_hidden([half, *tail], ["draft", "bonus"][: 1 + len(tail)])
+        settings = TurnSettings(1 + len(tail), 8, on_tokens=collect(deltas))
+        run = TurnRun(session, AnswerText(Detokenizer(engine.tokenizer)), settings, 0)
+        run.resume([half, *tail], ["draft", "bonus"][: 1 + len(tail)])
         run.run((), None, None)
         assert run.text == "".join(d.text for d in deltas) == text
         session.close()
@@ -554,8 +557,6 @@ def test_bad_requests_get_a_sentence_and_change_nothing(chat, long):
             call()
     with pytest.raises(SessionStateError, match="not available in this version"):
         chat.send("Hello", sampling=object())
-    with pytest.raises(SessionStateError, match="not available in this version"):
-        chat.send("Hello", stop=["."])
     with pytest.raises(EngineError, match="verify"):
         chat.send("Hello", verify="hope")
     assert snapshot(chat) == before

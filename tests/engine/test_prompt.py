@@ -180,18 +180,20 @@ def test_text_behind_text_is_encoded_as_it_stands(kind, text):
     assert joined == tokenizer.decode(before) + text
 
 
-def test_a_prompt_inside_the_history_still_leaves_something_to_prefill():
+def test_a_prompt_inside_the_history_leaves_nothing_to_prefill_only_at_a_checkpoint():
     tokenizer = chatml()
     history = list(range(10, 30))
     for length in [20, 12, 8]:
         prompt = history[:length]
-        rewound = plan_reuse(tokenizer, prompt, history, [4, 8, 12])
+        rewound = plan_reuse(tokenizer, prompt, history, [4, 7, 11, 21])
         assert rewound.decision == "rewind"
-        assert rewound.checkpoint == {20: 12, 12: 8, 8: 4}[length]
+        assert rewound.checkpoint == {20: 11, 12: 11, 8: 7}[length]
         assert rewound.suffix == prompt[rewound.checkpoint :]
         assert "within" in rewound.why
-        primed = plan_reuse(tokenizer, prompt, history, [length])
+        primed = plan_reuse(tokenizer, prompt, history, [length + 1])
         assert (primed.decision, primed.suffix, primed.reused) == ("prime", prompt, 0)
+        there = plan_reuse(tokenizer, prompt, history, [4, length])
+        assert (there.decision, there.suffix, there.reused) == ("extend" if length == 20 else "rewind", [], length)
 
 
 def test_a_fresh_session_extends_from_nothing_and_a_failed_one_is_primed():

@@ -1,0 +1,69 @@
+"""What a caller may ask of a turn, checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from engine.burst import Overshoot
+from engine.errors import EngineError, SessionStateError
+from engine.events import Origin
+from engine.stop_strings import check_stop
+
+
+@dataclass(frozen=True)
+class TurnDelta:
+    """What a turn shows next; empty when the caller is only asked whether to go on."""
+
+    text: str
+    """Certain text: whole characters, none that could belong to a stop string."""
+    tokens: list[int]
+    """With stop strings, a token comes once all of its text is certain."""
+    origin: list[Origin]
+    """One per token."""
+
+
+OnDelta = Callable[[TurnDelta], bool]
+
+
+@dataclass(frozen=True)
+class TurnSettings:
+    """Budget, grouping and end of one turn. Raises `EngineError` with one sentence for a value out of range."""
+
+    max_new: int = 256
+    """Most tokens shown."""
+    burst: int = 32
+    """Tokens asked of the session at a time."""
+    overshoot: Overshoot = "keep"
+    stop: Sequence[str] = ()
+    """Stop strings; see `engine.stop_strings`."""
+    on_tokens: OnDelta | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name, value in (("max_new", self.max_new), ("burst", self.burst)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise EngineError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        if self.overshoot not in ("keep", "trim"):
+            raise EngineError(f"overshoot must be 'keep' or 'trim', got {self.overshoot!r}.")
+        check_stop(self.stop)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop strings, as checked."""
+        return tuple(self.stop)
+
+
+def require_greedy(sampling: object | None, verify: str) -> None:
+    """Raise unless the turn is a greedy one, the only kind this version decodes."""
+    if verify not in ("rejection", "coupled"):
+        raise EngineError(f"verify must be 'rejection' or 'coupled', got {verify!r}.")
+    if sampling is not None and getattr(sampling, "temperature", None) != 0:
+        raise SessionStateError("Sampling is not available in this version; send without it for greedy decoding.")
+
+
+def require_text(text: object) -> str:
+    """`text` if it says something, else `EngineError`."""
+    if not isinstance(text, str) or not text.strip():
+        raise EngineError("The message is empty; write something to send.")
+    return text
