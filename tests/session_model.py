@@ -15,6 +15,7 @@ from engine import SessionStateError
 from engine.errors import ContextFull
 from engine.events import RoundEvent
 from tests.oracle import PlainOracle
+from tests.scripts import GarbageDrafter
 
 if TYPE_CHECKING:
     from engine import Burst, Engine, SpecSession
@@ -289,6 +290,8 @@ class SessionModel:
             assert session.pending_tok is None
             assert session.next_pred is None
         assert session.state == self.state
+        if isinstance(session.drafter, GarbageDrafter):
+            assert session.drafter.rows == session.committed, "the drafter was not kept up to date"
         assert session.rewind_points() == sorted(self.points)
         assert all(point <= len(session.committed) for point in session.rewind_points()), "I6"
         assert session.rewind_pos() == (self.points[-1] if self.points else None)

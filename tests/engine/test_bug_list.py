@@ -381,7 +381,7 @@ def test_a_session_that_lived_differs_from_one_primed_with_its_tokens(engine):
 
 
 def test_last_hidden_is_not_the_predecessor_of_the_carried_token(engine):
-    session = engine.new_session(drafter="ngram", draft_len=7)
+    session = engine.new_session(drafter=GarbageDrafter(VOCAB), draft_len=7)
     generate_spec_session(session, PROMPT, 9, ignore_eos=True)
     for budget in (1, 2, 7):
         generate_spec_session(session, [], budget, ignore_eos=True)
@@ -447,7 +447,7 @@ def test_one_bad_forward_costs_the_session(engine, oracle, where, nan):
 
 
 def test_a_poisoned_chunk_stays_behind_when_its_turn_is_cancelled(engine, oracle):
-    """Nobody looks at the logits of a chunk inside a prompt, yet its rows must be found bad before the caller gives up."""
+    """Nobody reads the logits of a chunk inside a prompt, yet its bad rows are found before the caller gives up."""
     session = engine.new_session(drafter="none")
     chunk, engine.prefill_chunk = engine.prefill_chunk, 8
     try:

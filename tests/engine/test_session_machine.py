@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from engine import generate_spec_session
 from tests.factories import VOCAB
 from tests.forwards import ForwardCounter
 from tests.oracle import PlainOracle
@@ -77,6 +78,7 @@ class SessionMachine(RuleBasedStateMachine):
     oracle: ClassVar[PlainOracle]
     in_traces: ClassVar[list[int]]
     seen: ClassVar[Counter[str]]
+    slots: ClassVar[int]
 
     @initialize(draft_len=st.integers(1, 7), drafter=st.sampled_from(["none", "ngram", "garbage"]))
     def begin(self, draft_len, drafter):
@@ -109,13 +111,14 @@ class SessionMachine(RuleBasedStateMachine):
         stop_at=polls_before_stop,
         overshoot=overshoots,
         distance=stop_distances,
-        header=st.integers(0, 6),
+        header=st.one_of(st.none(), st.integers(0, 6)),
         chunk=st.sampled_from([3, 5, 64]),
     )
     def turn(self, suffix, max_new, stop_at, overshoot, distance, header, chunk):
         self.engine.prefill_chunk = chunk
         lowest = len(self.model.history)
-        checkpoint_at = lowest + header if 0 < header < len(suffix) else None
+        inside = header is not None and header <= len(suffix) and lowest + header > 0
+        checkpoint_at = lowest + header if inside else None
         self.model.turn(
             suffix,
             max_new,
@@ -139,9 +142,11 @@ class SessionMachine(RuleBasedStateMachine):
             stop_ids |= {self.model.history[-1]}
         self.model.proceed(max_new, Polls(stop_at), overshoot=overshoot, stop_ids=stop_ids, ignore_eos=ignore_eos)
 
-    @rule()
-    def flush(self):
+    @rule(resume=st.booleans())
+    def flush(self, resume):
         self.model.flush()
+        if resume and self.model.history:
+            self.model.proceed(3, Polls(), stop_ids=frozenset(self.model.history[-1:]))
 
     @rule(which=st.one_of(st.none(), st.integers(0, 3)), astray=st.sampled_from([0, 0, 0, 1]))
     def rewind(self, which, astray):
@@ -164,6 +169,18 @@ class SessionMachine(RuleBasedStateMachine):
         self.model.session.set_drafter(self._drafter(drafter), draft_len)
         self.model.check()
 
+    @precondition(lambda self: self.slots == 2)
+    @rule()
+    def lose_the_rows(self):
+        rivals = [self.engine.new_session("none") for _ in range(self.slots)]
+        for rival in rivals:
+            generate_spec_session(rival, PHRASES[0], 1, ignore_eos=True)
+        for rival in rivals:
+            self.oracle.forwards += ForwardCounter.in_trace(rival)
+            rival.close()
+        self.model.seen["evicted"] += self.model.session.slot is None
+        self.model.check()
+
     @invariant()
     def telemetry_is_the_traces(self):
         if not hasattr(self, "model"):
@@ -182,21 +199,30 @@ class SessionMachine(RuleBasedStateMachine):
             self.model.session.close()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("arch", "dtype"), [("llama", "float32"), ("mistral", "bfloat16")])
-def test_a_session_keeps_its_contract_on_random_walks(tiny_engine, arch, dtype):
-    engine = tiny_engine(arch, dtype, max_ctx=MAX_CTX)
+def walk(engine, slots) -> Counter[str]:
+    """Run the machine on `engine` and return what its walks saw, all forwards accounted for."""
     oracle = PlainOracle(engine)
     in_traces: list[int] = []
     seen: Counter[str] = Counter()
-    machine = type(
-        "Walk", (SessionMachine,), {"engine": engine, "oracle": oracle, "in_traces": in_traces, "seen": seen}
-    )
+    shared = {"engine": engine, "oracle": oracle, "in_traces": in_traces, "seen": seen, "slots": slots}
     counter = ForwardCounter(engine)
     try:
-        run_state_machine_as_test(machine, settings=WALKS)
+        run_state_machine_as_test(type("Walk", (SessionMachine,), shared), settings=WALKS)
     finally:
         counter.remove()
     assert counter.count == sum(in_traces) + oracle.forwards
     assert sum(in_traces) > 1000, "the walks hardly decoded anything"
-    assert not EVERYWHERE - set(seen.elements()), f"the walks never saw: {EVERYWHERE - set(seen.elements())}"
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_session_keeps_its_contract_on_random_walks(tiny_engine):
+    """Three engines; on the last, which has two slots, rivals also take the session's rows away."""
+    seen = walk(tiny_engine("llama", "float32", max_ctx=MAX_CTX), slots=4)
+    seen += walk(tiny_engine("mistral", "bfloat16", max_ctx=MAX_CTX), slots=4)
+    assert not seen["evicted"]
+    seen += walk(tiny_engine("qwen3", "float32", max_ctx=MAX_CTX, slots=2), slots=2)
+    assert seen["evicted"] > 20
+    missed = EVERYWHERE - set(seen)
+    assert not missed, f"the walks never saw: {missed}"

@@ -12,7 +12,7 @@ from engine.events import CheckpointEvent, ContextEvent, PendingEvent, RoundEven
 from engine.trace import SCHEMA, Trace, TraceHeader
 from tests.factories import VOCAB
 from tests.forwards import ForwardCounter
-from tests.scripts import tiny_script
+from tests.scripts import GarbageDrafter, tiny_script
 
 
 @pytest.fixture
@@ -135,6 +135,39 @@ def test_pending_transitions_form_a_chain(busy):
         elif event.transition == "drop":
             carried = None
     assert carried == busy.pending_tok
+
+
+@pytest.mark.parametrize("failure", ["callback", "drafter"])
+def test_the_chain_of_the_carried_token_survives_a_burst_that_fails(tiny_engine, failure):
+    class Dying(GarbageDrafter):
+        def propose(self, pending, k, last_h):
+            if len(self.rows) > 30:
+                raise RuntimeError("no more ideas")
+            return super().propose(pending, k, last_h)
+
+    def tire(_tokens):
+        if failure == "callback" and session.telem.rounds > 5:
+            raise RuntimeError("no more patience")
+        return True
+
+    session = tiny_engine("llama").new_session(drafter=Dying(VOCAB) if failure == "drafter" else "none", draft_len=3)
+    generate_spec_session(session, list(range(20, 40)), 3, ignore_eos=True)
+    with pytest.raises(RuntimeError, match="no more"):
+        generate_spec_session(session, [], 40, ignore_eos=True, on_tokens=tire)
+    session.set_drafter("none")
+    assert session.state == "PENDING"
+    generate_spec_session(session, [], 4, ignore_eos=True)
+    carried: int | None = None
+    for event in session.trace.of(PendingEvent):
+        if event.transition == "carry":
+            assert carried is None
+            carried = event.token
+        else:
+            assert event.transition == "consume"
+            assert carried == event.token
+            carried = None
+    assert carried == session.pending_tok
+    session.close()
 
 
 def test_checkpoints_in_the_trace_are_the_sessions(busy):
