@@ -21,12 +21,13 @@ from engine.session import SpecSession, require_draft_len
 from engine.slots import SlotPool
 from engine.trace import Trace, TraceHeader
 from engine.trunk import Trunk
-from engine.verify_attention import require_servable
+from engine.verify_attention import require_servable, rotary_limit
 from engine.width import plan_widths
 
 T = TypeVar("T")
 Progress = Callable[[str, float | None], None]
 
+DEFAULT_MAX_CTX = 4096
 MAX_DRAFT_LEN = 7
 PREFILL_CHUNK = 64
 """Tokens per prefill forward: short enough that a Stop acts at once on two cores, long enough to be efficient."""
@@ -42,7 +43,7 @@ class Engine:
         drafter: str | Drafter = "ngram",
         draft_len: int = MAX_DRAFT_LEN,
         max_draft_len: int = MAX_DRAFT_LEN,
-        max_ctx: int = 4096,
+        max_ctx: int = DEFAULT_MAX_CTX,
         slots: int = 4,
         pack: bool = True,
         debug: bool | None = None,
@@ -162,7 +163,7 @@ def load_engine(
     max_draft_len: int = MAX_DRAFT_LEN,
     device: str = "auto",
     dtype: str = "auto",
-    max_ctx: int = 4096,
+    max_ctx: int | None = None,
     slots: int = 4,
     trust_remote_code: bool = False,
     pack: bool = True,
@@ -176,7 +177,8 @@ def load_engine(
         drafter: default drafter of its sessions. draft_len: most drafts a round, `max_draft_len` by default.
         max_draft_len: 0 .. 32; fixes the round width W. 0 is the plain baseline at width 1.
         device: `auto`, `cpu`, `cuda`, `cuda:N`. dtype: `auto`, `float32`, `bfloat16`, `float16`.
-        max_ctx: rows a session may commit. slots: sessions whose rows are resident at a time.
+        max_ctx: rows a session may commit; by default 4096, or fewer where the model allows no more.
+        slots: sessions whose rows are resident at a time.
         pack: on the CPU, hold linear weights in oneDNN's packed layout; False keeps torch's own products.
         debug: assert the session invariants after every call (default: env DRAFTSCOPE_DEBUG).
         progress: told what is going on, with a fraction; what it raises stops the load.
@@ -187,7 +189,8 @@ def load_engine(
         EngineError: another setting is out of range.
     """
     require_draft_len(max_draft_len, 32)
-    _require_count("max_ctx", max_ctx, 16)
+    if max_ctx is not None:
+        _require_count("max_ctx", max_ctx, 16)
     _require_count("slots", slots, 1)
     check_name(drafter)
     where = _device(device)
@@ -200,18 +203,12 @@ def load_engine(
         trust_remote_code=trust_remote_code,
         progress=progress,
     )
-    most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None)
-    if most is not None and max_ctx > most:
-        raise CheckpointError(
-            f"{checkpoint.id} has a context of {most} tokens, and max_ctx is {max_ctx}; "
-            f"start with --max-ctx {most} or less."
-        )
     return Engine(
         checkpoint,
         drafter=drafter,
         draft_len=max_draft_len if draft_len is None else draft_len,
         max_draft_len=max_draft_len,
-        max_ctx=max_ctx,
+        max_ctx=_context(checkpoint) if max_ctx is None else max_ctx,
         slots=slots,
         pack=pack,
         debug=debug,
@@ -225,11 +222,18 @@ def _prepare(checkpoint: Checkpoint, step: Callable[[], T]) -> T:
         return step()
     except (EngineError, MemoryError, torch.OutOfMemoryError):
         raise
-    except Exception as error:
+    except Exception as error:  # what a class trips over is of any type; the log of the chained error has the details
         raise CheckpointError(
-            f"{checkpoint.id} ({type(checkpoint.model).__name__}) cannot be served by this engine: "
-            f"{type(error).__name__}: {error}"
+            f"{checkpoint.id} is a {type(checkpoint.model).__name__}, which this engine cannot serve; "
+            "choose a decoder-only model with full or sliding-window attention."
         ) from error
+
+
+def _context(checkpoint: Checkpoint) -> int:
+    """The default context: 4096 rows, or as many as the model was trained for and its rotary factors stay fixed."""
+    trained = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None)
+    limits = (DEFAULT_MAX_CTX, trained, rotary_limit(checkpoint.config)[1])
+    return min(limit for limit in limits if limit)
 
 
 def _require_count(name: str, value: int, least: int) -> None:

@@ -61,8 +61,20 @@ def require_servable(trunk: Trunk, max_ctx: int) -> None:
 
 
 def _require_fixed_rotary(trunk: Trunk, max_ctx: int) -> None:
-    """`dynamic` and `longrope` factors switch on the largest position of a forward; below the switch they are fixed."""
-    config = trunk.model.config.get_text_config()
+    kind, limit = rotary_limit(trunk.model.config)
+    if limit is not None and max_ctx > limit:
+        raise CheckpointError(
+            f"Rotary factors of type {kind} change past {limit} positions and would make greedy text depend on "
+            f"how it is split; start with --max-ctx {limit} or less."
+        )
+
+
+def rotary_limit(config: Any) -> tuple[str, int | None]:
+    """The kind of rotary factors and the positions up to which they are fixed, None if everywhere.
+
+    `dynamic` and `longrope` factors switch on the largest position of a forward.
+    """
+    config = config.get_text_config()
     parameters = getattr(config, "rope_parameters", None) or {}
     nested = [p for p in parameters.values() if isinstance(p, dict)] or [parameters]
     for rope in nested:
@@ -72,12 +84,8 @@ def _require_fixed_rotary(trunk: Trunk, max_ctx: int) -> None:
         original = rope.get("original_max_position_embeddings") or getattr(
             config, "original_max_position_embeddings", None
         )
-        limit = int(original or config.max_position_embeddings)
-        if max_ctx > limit:
-            raise CheckpointError(
-                f"Rotary factors of type {kind} change past {limit} positions and would make greedy text depend on "
-                f"how it is split; start with --max-ctx {limit} or less."
-            )
+        return kind, int(original or config.max_position_embeddings)
+    return "default", None
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import gradio as gr
 from gradio.block_function import BlockFunction
 
 
-class OptionalInputs(gr.Blocks):  # type: ignore[misc]  # gradio has no types
+class OptionalInputs(gr.Blocks):
     """`gr.Blocks`, with missing trailing inputs taken from the function's defaults."""
 
     def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:

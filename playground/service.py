@@ -159,7 +159,8 @@ def load_from_settings(settings: Settings, progress: Progress) -> Engine:
         max_draft_len=settings.max_draft_len,
         device=settings.device,
         dtype=settings.dtype,
-        max_ctx=settings.max_ctx,
+        max_ctx=settings.max_ctx or None,
+        trust_remote_code=settings.trust_remote_code,
         slots=settings.slots,
         progress=progress,
     )

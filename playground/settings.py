@@ -37,17 +37,19 @@ class Settings:
     draft_len: int = 7
     device: str = "auto"
     dtype: str = "auto"
-    max_ctx: int = 4096
+    max_ctx: int = 0
     slots: int = 4
     host: str = "127.0.0.1"
     port: int = 7860
     share: bool = False
+    trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
         """Raises `SettingsError` for the first value out of range."""
         _between("port", self.port, 1, 65535)
         _between("draft-len", self.draft_len, 0, MAX_DRAFT_LEN)
-        _between("max-ctx", self.max_ctx, 64, 1_048_576)
+        if self.max_ctx:
+            _between("max-ctx", self.max_ctx, 64, 1_048_576)
         _between("slots", self.slots, 1, 64)
         if not self.model.strip():
             raise SettingsError("--model is empty: give a Hub id, a folder, a .gguf file or 'default'.")
@@ -84,10 +86,11 @@ HELP = {
     "draft_len": f"most tokens drafted in a round, 0 to {MAX_DRAFT_LEN}",
     "device": "auto, cpu, cuda or cuda:N",
     "dtype": "auto, float32, bfloat16 or float16",
-    "max_ctx": "context of a conversation, in tokens",
+    "max_ctx": "context of a conversation, in tokens; 0: up to 4096, as the model allows",
     "slots": "conversations whose caches stay in memory",
     "host": "address to listen on; 127.0.0.1 keeps the page on this machine",
     "port": "port to listen on",
+    "trust_remote_code": "run Python code that comes with the checkpoint; only for sources you trust",
     "share": "also open a public link for a week, through Gradio's share server",
 }
 

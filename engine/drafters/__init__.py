@@ -20,21 +20,23 @@ def make_drafter(name: str | Drafter) -> Drafter:
     Raises:
         DrafterMismatch: the name is unknown, or names a kind this version does not have yet.
     """
+    check_name(name)
     if not isinstance(name, str):
-        if not isinstance(name, Drafter):
-            raise DrafterMismatch(f"A {type(name).__name__} is not a drafter; see engine.drafters.protocol.Drafter.")
         return name
     if name == "none":
         return NoDrafter()
     if name == "ngram":
         return NgramDrafter()
-    check_name(name)
     raise DrafterMismatch(f"{name} needs a model to load; ask the engine for it with Engine.make_drafter.")
 
 
 def check_name(name: str | Drafter) -> None:
-    """Raise DrafterMismatch unless the name is one this version can serve; loads nothing."""
-    if not isinstance(name, str) or name in AVAILABLE or (name.startswith(MODEL) and len(name) > len(MODEL)):
+    """Raise DrafterMismatch unless this is a drafter, or a name that this version can serve; loads nothing."""
+    if not isinstance(name, str):
+        if not isinstance(name, Drafter):
+            raise DrafterMismatch(f"A {type(name).__name__} is not a drafter; see engine.drafters.protocol.Drafter.")
+        return
+    if name in AVAILABLE or (name.startswith(MODEL) and len(name) > len(MODEL)):
         return
     choices = f"{', '.join(AVAILABLE)} or {MODEL}REF"
     if name.startswith(_LATER):
