@@ -144,24 +144,37 @@ def run_burst(
         check_room(session, len(suffix))
         if not run.poll():
             return _result(run, "cancelled")
-        ensure_resident(session)
-        consumed = False
-        if suffix:
-            clock = time.perf_counter()
-            first = open_turn(session, suffix, checkpoint_at, turn, run.poll)
-            run.timings["prefill"] = (time.perf_counter() - clock) * 1e3
-            if first is None:
-                return _record(run, "cancelled")
-            run.emit([first], ["first"])
-        elif session.pending_tok is None:
-            if turn is not None:
-                session.turn += 1
-                session.trace.append(turn)
-            _promote(run)
-        else:
-            consumed = True
-        _rounds(run, consumed)
-        return _close(run)
+        if not ensure_resident(session, run.poll):
+            return _record(run, "cancelled")
+        try:
+            consumed = False
+            if suffix:
+                if not _open(run, suffix, checkpoint_at, turn):
+                    return _record(run, "cancelled")
+            elif session.pending_tok is None:
+                if turn is not None:
+                    session.turn += 1
+                    session.trace.append(turn)
+                _promote(run)
+            else:
+                consumed = True
+            _rounds(run, consumed)
+        except Exception:
+            if run.tokens:  # what was emitted stays, and the trace says how the burst ended
+                _close(run, "error")
+            raise
+        assert run.reason is not None
+        return _close(run, run.reason)
+
+
+def _open(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEvent | None) -> bool:
+    """Prefill a turn and emit its first token. False when cancelled."""
+    clock = time.perf_counter()
+    first = open_turn(run.session, suffix, checkpoint_at, turn, run.poll)
+    run.timings["prefill"] = (time.perf_counter() - clock) * 1e3
+    if first is not None:
+        run.emit([first], ["first"])
+    return first is not None
 
 
 def _promote(run: _Run) -> None:
@@ -207,13 +220,12 @@ def _add_times(timings: dict[str, float], event: RoundEvent) -> None:
     timings["host"] += event.host_ms
 
 
-def _close(run: _Run) -> Burst:
+def _close(run: _Run, reason: Reason | Literal["error"]) -> Burst:
     """The burst's closing events and its result."""
     session = run.session
-    assert run.reason is not None
     if session.pending_tok is not None:
         note_pending(session, "carry", session.pending_tok, len(session.committed), "round")
-    burst = _record(run, run.reason)
+    burst = _record(run, reason)
     position = len(session.committed)
     if run.trimmed:
         session.trace.append(OvershootEvent(action="trimmed", tokens=run.trimmed, turn=session.turn, pos=position))
@@ -223,9 +235,9 @@ def _close(run: _Run) -> Burst:
     return burst
 
 
-def _record(run: _Run, reason: Reason) -> Burst:
+def _record(run: _Run, reason: Reason | Literal["error"]) -> Burst:
     """The result, noted in the trace."""
-    session, burst = run.session, _result(run, reason)
+    session, burst = run.session, _result(run, "cancelled" if reason == "error" else reason)
     session.trace.append(
         BurstEvent(
             turn=session.turn,
@@ -234,7 +246,7 @@ def _record(run: _Run, reason: Reason) -> Burst:
             emitted=len(burst.tokens),
             visible=burst.visible,
             overshoot=burst.overshoot,
-            reason=burst.reason,
+            reason=reason,
             ms=burst.timings["total"],
             committed=len(session.committed),
             state=session.state,

@@ -164,7 +164,8 @@ class BurstEvent(Event):
     emitted: int
     visible: int
     overshoot: int
-    reason: Reason
+    reason: Reason | Literal["error"]
+    """`error`: something raised after tokens were emitted; they stay."""
     ms: float
     committed: int
     """Committed length after it."""

@@ -97,15 +97,24 @@ def prefill(
         slot.truncate(start)
 
 
-def reprime(session: SpecSession) -> None:
-    """Rebuild every row of `committed` in a zeroed slot; predictions and pending token stay as they were."""
+def reprime(session: SpecSession, poll: Callable[[], bool] = lambda: True) -> bool:
+    """Rebuild every row of `committed` in a zeroed slot; predictions and pending token stay as they were.
+
+    False when `poll` cancelled. Then, and when a forward raises, the session is without rows, as after an eviction.
+    """
     engine = session.engine
     tokens = session.committed
     engine.slots.release(session)
     slot = engine.slots.acquire(session)
     if tokens:
-        out = prefill(session, tokens, (), poll=lambda: True, cause="reprime")
-        assert out is not None
+        out = None
+        try:
+            out = prefill(session, tokens, (), poll=poll, cause="reprime")
+        finally:
+            if out is None:
+                engine.slots.release(session)
+        if out is None:
+            return False
         slot.truncate(len(tokens))
         session.last_h = out.last_h[len(tokens) - 1]
         if session.next_pred is not None:
@@ -119,13 +128,18 @@ def reprime(session: SpecSession) -> None:
         session.tail = None
     session.failed = False
     session.trace.append(ContextEvent(action="reprimed", used=len(tokens), max_ctx=engine.max_ctx))
+    return True
 
 
-def ensure_resident(session: SpecSession) -> None:
-    """Give the session its rows: a slot at its first use, and its rows again after an eviction."""
+def ensure_resident(session: SpecSession, poll: Callable[[], bool] = lambda: True) -> bool:
+    """Give the session its rows: a slot at its first use, and its rows again after an eviction.
+
+    False when `poll`, asked between the chunks of that, cancelled; the session is then as before.
+    """
     if session.slot is not None:
         session.engine.slots.touch(session)
     elif session.committed:
-        reprime(session)
+        return reprime(session, poll)
     else:
         session.engine.slots.acquire(session)
+    return True

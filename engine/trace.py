@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from engine import events as ev
 from engine.errors import EngineError
@@ -148,12 +148,15 @@ def _typed(value: Any, hint: Any) -> Any:
         if not isinstance(value, list):
             raise TypeError
         return tuple(_typed(item, args[0]) for item in value)
-    if origin is Literal:
-        allowed = value in args
-    elif origin is UnionType:
-        allowed = any(value is None if arg is type(None) else type(value) is arg for arg in args)
-    else:
-        allowed = type(value) is hint or (hint is float and type(value) is int)
-    if not allowed:
+    if not _fits(value, hint):
         raise TypeError
     return value
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in args
+    if origin in (UnionType, Union):
+        return any(_fits(value, arg) for arg in args)
+    return type(value) is hint or (hint is float and type(value) is int)

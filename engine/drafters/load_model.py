@@ -37,9 +37,7 @@ def load_draft_model(
         DrafterMismatch: it has another tokenizer; names the first id that differs.
     """
     ref = name.removeprefix(MODEL)
-    checkpoint = load_checkpoint(
-        ref, device=device, dtype=dtype, attn_implementation=attention.NAME, progress=progress
-    )
+    checkpoint = load_checkpoint(ref, device=device, dtype=dtype, attn_implementation=attention.NAME, progress=progress)
     vocab = require_same_tokenizer(trunk.tokenizer, checkpoint.tokenizer, trunk.id, checkpoint.id)
     most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None) or max_ctx
     limit = min(max_ctx, int(most))

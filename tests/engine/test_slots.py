@@ -87,3 +87,22 @@ def test_no_slot_is_taken_from_a_session_in_the_middle_of_a_call(tiny_engine):
     assert generate_spec_session(other, PROMPT, 3, ignore_eos=True).tokens, "works once the other is idle"
     busy.close()
     other.close()
+
+
+def test_a_re_prime_can_be_stopped_and_the_session_stays_evicted(tiny_engine):
+    engine = tiny_engine("llama", slots=1)
+    first, second = engine.new_session(drafter="ngram"), engine.new_session()
+    chunk, engine.prefill_chunk = engine.prefill_chunk, 8
+    try:
+        generate_spec_session(first, PROMPT, 30, ignore_eos=True)
+        generate_spec_session(second, PROMPT, 2, ignore_eos=True)
+        before = (first.history, first.state, first.rewind_points())
+        polls = iter([True, True, False])
+        stopped = generate_spec_session(first, [], 9, ignore_eos=True, on_tokens=lambda _: next(polls))
+        assert (stopped.tokens, stopped.reason) == ([], "cancelled") and next(polls, "asked thrice") == "asked thrice"
+        assert (first.history, first.state, first.rewind_points()) == before and first.slot is None
+        assert len(generate_spec_session(first, [], 9, ignore_eos=True).tokens) >= 9
+    finally:
+        engine.prefill_chunk = chunk
+        first.close()
+        second.close()
