@@ -43,7 +43,9 @@ def _dense(
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(9, 3, 64), (4, 4, 16), (8, 1, 96)])
 @pytest.mark.parametrize("start", [0, 5, BLOCK - 3, 3 * BLOCK + 17])
 @pytest.mark.parametrize(
-    ("softcap", "sinks", "window"), [(None, False, None), (30.0, False, 40), (None, True, None)], ids=["plain", "cap", "sink"]
+    ("softcap", "sinks", "window"),
+    [(None, False, None), (30.0, False, 40), (None, True, None)],
+    ids=["plain", "cap", "sink"],
 )
 def test_agrees_with_a_dense_softmax(dtype, heads, kv_heads, dim, start, softcap, sinks, window):
     key, value = _cache(start + 8, kv_heads, dim, dtype)
