@@ -130,8 +130,12 @@ class Engine:
         del self.trunk, self.checkpoint
 
     def memory(self) -> dict[str, int]:
-        """Bytes: `weights`, `slots` (reserved; on the CPU only touched pages are resident)."""
-        return {"weights": self.checkpoint.bytes, "slots": self.slots.nbytes}
+        """Bytes: `weights`, `draft_weights`, `slots` (reserved; on the CPU only touched pages are resident)."""
+        return {
+            "weights": self.checkpoint.bytes,
+            "draft_weights": sum(model.nbytes for model in self._draft_models.values()),
+            "slots": self.slots.nbytes,
+        }
 
     def new_trace(self) -> Trace:
         """An empty trace whose header names this engine's checkpoint, settings and software."""

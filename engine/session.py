@@ -178,6 +178,7 @@ class SpecSession:
             with self.exclusive("close"):
                 self.closed = True
                 self.engine.slots.release(self)
+                self.drafter.release()
                 self.points.clear()
                 self.last_h = self.last_logits = self.tail = None
 

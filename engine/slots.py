@@ -70,6 +70,7 @@ class SlotPool:
                 f"All {self._count} session slots are in use at this moment; wait for one, or start with more --slots."
             )
         self._release(idle)
+        idle.drafter.release()
         idle.trace.append(ContextEvent(action="evicted", used=len(idle.committed), max_ctx=idle.engine.max_ctx))
 
     def _release(self, session: SpecSession) -> None:

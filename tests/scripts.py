@@ -63,6 +63,9 @@ class GarbageDrafter:
         self._truth = truth
         self._rng = random.Random(seed)
 
+    def release(self) -> None:
+        """Its rows are a list; nothing to give back."""
+
     def start(self, committed: Sequence[int], last_h: Tensor | None) -> None:
         self.rows = list(committed)
 

@@ -12,6 +12,7 @@ from engine.checkpoints import load_checkpoint
 from engine.drafters import MODEL
 from engine.drafters.model import DraftModel, require_same_tokenizer
 from engine.errors import CheckpointError
+from engine.packed_linear import pack_linears
 from engine.trunk import Trunk
 from engine.verify_attention import require_servable
 
@@ -41,6 +42,7 @@ def load_draft_model(
     vocab = require_same_tokenizer(trunk.tokenizer, checkpoint.tokenizer, trunk.id, checkpoint.id)
     most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None) or max_ctx
     limit = min(max_ctx, int(most))
+    pack_linears(checkpoint.model)
     try:
         model = Trunk(checkpoint.model)
         require_servable(model, limit)
@@ -50,4 +52,4 @@ def load_draft_model(
         raise CheckpointError(
             f"{checkpoint.id} cannot draft: {type(checkpoint.model).__name__} is not a model this engine can run."
         ) from error
-    return DraftModel(name, model, min(vocab, model.vocab_rows), limit)
+    return DraftModel(name, model, min(vocab, model.vocab_rows), limit, checkpoint.bytes)

@@ -33,6 +33,8 @@ class DraftModel:
     """Ids it may propose: the first `vocab` columns of its logits."""
     max_ctx: int
     """Rows it can hold; drafting stops there."""
+    nbytes: int
+    """Bytes of its weights."""
 
 
 class ModelDrafter:
@@ -79,6 +81,10 @@ class ModelDrafter:
             known += len(missing)
             missing = draft[-1:]
         return draft
+
+    def release(self) -> None:
+        """Give the rows back; the next proposal writes them again."""
+        self._slot, self._rows = None, []
 
     def snapshot(self) -> object:
         """The number of tokens observed."""

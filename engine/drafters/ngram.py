@@ -75,6 +75,9 @@ class NgramDrafter:
                 draft.append(draft[at - known - 1])
         return draft
 
+    def release(self) -> None:
+        """Keeps its index: it is small, and costs more to build than to hold."""
+
     def snapshot(self) -> object:
         """The number of tokens indexed."""
         return len(self._tokens)

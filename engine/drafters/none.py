@@ -27,6 +27,9 @@ class NoDrafter:
     def truncate(self, length: int, last_h: Tensor | None) -> None:
         """Nothing to drop."""
 
+    def release(self) -> None:
+        """Nothing to give back."""
+
     def snapshot(self) -> object:
         """Nothing to remember."""
         return None

@@ -44,6 +44,9 @@ class Drafter(Protocol):
     def truncate(self, length: int, last_h: Tensor | None) -> None:
         """Only the first `length` rows remain; `last_h` [H] is the hidden of row `length - 1`."""
 
+    def release(self) -> None:
+        """The session was evicted or closed: give back what the next `propose` can build again from the tokens."""
+
     def snapshot(self) -> object:
         """What `restore` needs to come back to this moment; small. Append-only drafters give their length."""
 

@@ -44,6 +44,9 @@ class HiddenHead:
         self._same_row = same_row
         self.cold_starts = 0
 
+    def release(self) -> None:
+        """Its rows are filled again with the session's, at the re-prime."""
+
     def start(self, committed: Sequence[int], last_h: Tensor | None) -> None:
         self.cold_starts += bool(committed)
         self.tokens = list(committed)

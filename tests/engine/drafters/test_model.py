@@ -124,6 +124,19 @@ def test_a_shorter_context_only_stops_drafting_and_says_so(tiny_engine, tiny_che
     session.close()
 
 
+def test_an_evicted_session_gives_its_draft_rows_back_and_drafts_on(tiny_engine, tiny_checkpoint):
+    engine = tiny_engine("llama", slots=1)
+    session, other = engine.new_session(f"model:{tiny_checkpoint('llama')}", 5), engine.new_session("none")
+    generate_spec_session(session, PROMPT, 12, ignore_eos=True)
+    assert session.drafter.nbytes > 0 and engine.memory()["draft_weights"] > 0
+    generate_spec_session(other, PROMPT, 2, ignore_eos=True)
+    assert session.slot is None and session.drafter.nbytes == 0
+    generate_spec_session(session, [], 20, ignore_eos=True)
+    assert session.telem.accepted > 15 and _right(session)
+    session.close()
+    other.close()
+
+
 def test_another_tokenizer_is_refused_with_the_first_differing_id(tiny_engine):
     engine = tiny_engine("llama")
     session = engine.new_session("ngram")
