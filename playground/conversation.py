@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EngineError
-from playground.limits import Refused, TurnOptions
+from playground import said
+from playground.limits import Refused, TurnOptions, check_number
 from playground.rate import Rate
-from playground.view import Message, Outcome, Phase, View
+from playground.view import Outcome, Phase, View
 from playground.worker import Worker
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BUSY = "This conversation is already answering; wait for the end or press Stop. Your message was not sent."
 STOPPED = "Stopped before the first token; the message is back in its box."
+UNCHANGED = "Stopped before the first token; the conversation reads as before."
+NOTHING = "There is no message to answer yet; send one first."
 UNEXPECTED = (
     "Something went wrong inside the app; the conversation is as it was before. The server's log has the details."
 )
@@ -53,6 +56,9 @@ class Conversation:
         self._stop = threading.Event()
         self._rate = Rate()
         self._unsent = ""
+        self._system = ""
+        self._early = False
+        """Whether the turn just ended was stopped before its first token."""
         self._applied: tuple[str, int] | None = None
         self._view = View()
 
@@ -71,15 +77,40 @@ class Conversation:
         def turn() -> Turn:
             return self._finish(self._ready(options).send(message, **self._keywords(options)))
 
-        return self._start(turn, message)
+        return self._start(turn, lambda messages: said.with_question(messages, message), message)
 
     def continue_turn(self, options: TurnOptions) -> Future[Turn]:
-        """Queue more of the last answer. Raises `Refused` when it did not end by length or Stop, or while busy."""
+        """Queue more of the last answer, or after a rewind its beginning.
+
+        Raises `Refused` when there is nothing to continue, or while busy.
+        """
 
         def turn() -> Turn:
             return self._finish(self._ready(options).continue_turn(**self._keywords(options)))
 
-        return self._start(turn, resumes=True)
+        return self._start(turn, said.resumed, resumes=True)
+
+    def regenerate(self, options: TurnOptions) -> Future[Turn]:
+        """Queue another answer to the last message. Raises `Refused` before the first message or while busy."""
+
+        def turn() -> Turn:
+            return self._finish(self._ready(options).regenerate(**self._keywords(options)))
+
+        self._require_messages()
+        return self._start(turn, said.again)
+
+    def edit(self, number: int, message: str, options: TurnOptions) -> Future[Turn]:
+        """Queue another user message `number`, counted from 0, in place of what stands there and after it.
+
+        Raises `Refused` if there is no such message, or while busy.
+        """
+
+        def turn() -> Turn:
+            return self._finish(self._ready(options).edit(number, message, **self._keywords(options)))
+
+        self._require_messages()
+        check_number("Message", number, 0, len(said.questions(self._view.messages)) - 1)
+        return self._start(turn, lambda messages: said.edited(messages, number, message))
 
     def clear(self) -> Future[None]:
         """Forget messages and rows; settings and figures stay. Raises `Refused` while a turn runs."""
@@ -97,10 +128,6 @@ class Conversation:
         def rewind() -> int:
             if self._chat is None:
                 raise Refused("This conversation has no rewind point yet; send a message first.")
-            if not hasattr(self._chat, "rewind"):
-                raise Refused(
-                    "Rewinding a conversation is not available in this version; clear it, or send a new message."
-                )
             self._chat.rewind(pos)
             self._update(outcome=None)
             return len(self._chat.session.committed)
@@ -128,6 +155,7 @@ class Conversation:
         if self._chat is not None:
             self._chat.session.close()
             self._chat = self._applied = None
+            self._system = ""
 
     def detach(self) -> None:
         """The engine is being replaced: begin anew with the next turn, and say so. Only the worker calls it."""
@@ -137,7 +165,18 @@ class Conversation:
                 messages=(), outcome=None, can_continue=False, notice="Another model was loaded; this begins anew."
             )
 
-    def _start(self, work: Callable[[], T], message: str = "", *, resumes: bool = False) -> Future[T]:
+    def _require_messages(self) -> None:
+        if not self._view.messages:
+            raise Refused(NOTHING)
+
+    def _start(
+        self,
+        work: Callable[[], T],
+        shows: Callable[[said.Messages], said.Messages] = tuple,
+        message: str = "",
+        *,
+        resumes: bool = False,
+    ) -> Future[T]:
         future: Future[T] = Future()
         with self._lock:
             view = self._view
@@ -146,11 +185,11 @@ class Conversation:
             if resumes and not view.can_continue:
                 raise Refused("There is no unfinished answer to continue; send a message first.")
             self._stop.clear()
-            self._rate = Rate()
+            self._rate, self._early = Rate(), False
             self.touched = time.monotonic()
-            said = (*view.messages, ("user", message), ("assistant", "")) if message else view.messages
-            self._set(running=True, phase="waiting", messages=said, notice="", tok_s=None, can_continue=False)
-        before = len(view.messages)
+            shown = shows(view.messages)
+            self._set(running=True, phase="waiting", messages=shown, notice="", tok_s=None, can_continue=False)
+        before = len(said.answered(view.messages))
         self._worker.submit(self.sid, lambda: self._run(work, message, before, future))
         return future
 
@@ -175,8 +214,10 @@ class Conversation:
     def _end(self, message: str, before: int, notice: str) -> None:
         with self._lock:
             messages = self._messages()
-            if message and len(messages) <= before:
+            if message and len(messages) <= before + 1:  # a message without an answer is an older one
                 self._unsent, notice = message, notice or STOPPED
+            elif self._early:
+                notice = notice or UNCHANGED
             self.touched = time.monotonic()
             chat = self._chat
             can = chat is not None and chat.can_continue
@@ -190,6 +231,9 @@ class Conversation:
         if wanted != (self._applied or (session.drafter.name, session.draft_len)):
             session.set_drafter(*wanted)
         self._applied = wanted
+        if options.system != self._system:
+            self._chat.set_system(options.system)
+            self._system = options.system
         self.options = options
         self._update(phase="prefill")
         return self._chat
@@ -199,6 +243,7 @@ class Conversation:
             "max_new": options.max_new,
             "burst": options.burst,
             "overshoot": options.overshoot,
+            "stop": options.stop,
             "on_tokens": self._on_tokens,
         }
 
@@ -215,14 +260,14 @@ class Conversation:
 
     def _finish(self, turn: Turn) -> Turn:
         rate = self._rate.overall()
+        self._early = not turn.tokens and turn.reason == "cancelled"
         self._update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate), tok_s=rate)
         return turn
 
-    def _messages(self) -> tuple[Message, ...]:
+    def _messages(self) -> said.Messages:
         if self._chat is None:
             return ()
-        said = [(m["role"], m["content"]) for m in self._chat.messages]
-        return tuple(m for m in said if m[0] != "system")
+        return tuple((m["role"], m["content"]) for m in self._chat.messages if m["role"] != "system")
 
     def _update(self, **changes: object) -> None:
         with self._lock:

@@ -9,12 +9,23 @@ from typing import Any
 import gradio as gr
 
 from playground.conversation import Conversation
-from playground.limits import Refused, TurnOptions, check_message, check_options
+from playground.limits import (
+    Refused,
+    TurnOptions,
+    check_message,
+    check_options,
+    check_position,
+    stop_lines,
+    stop_text,
+)
+from playground.said import questions
 from playground.service import Service
 from playground.viewer import Shown, Viewer, Watch, full
 
 TICK_S = 0.1
 """Seconds between two updates of a page: no more than ten a second, whatever the engine does."""
+CHOOSE = "Choose a message first."
+CHOOSE_POINT = "Choose a rewind point first."
 FORGOTTEN = "The earlier conversation is no longer kept here, so this is a new one."
 
 
@@ -47,6 +58,44 @@ class Handlers:
         """Go on with the last answer. Returns a refusal, or ''."""
         try:
             self._service.registry.get(sid).continue_turn(self._options(options))
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    def regenerate(self, sid: str, *options: object) -> str:
+        """Answer the last message again. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).regenerate(self._options(options))
+        except Refused as refused:
+            return str(refused)
+        return ""
+
+    def load_message(self, number: object, sid: str) -> Any:
+        """The text of user message `number`, as it was sent, for its box."""
+        try:
+            said = questions(self._service.registry.get(sid).view().messages)
+        except Refused:
+            said = []
+        return said[number] if isinstance(number, int) and 0 <= number < len(said) else gr.skip()
+
+    def edit(self, number: object, message: str, sid: str, *options: object) -> tuple[str, str]:
+        """Send another user message `number`. Returns its box's new text and a refusal, or ''."""
+        try:
+            conversation = self._service.registry.get(sid)
+            if not isinstance(number, int):
+                raise Refused(CHOOSE)
+            conversation.edit(number, check_message(message), self._options(options))
+        except Refused as refused:
+            return message, str(refused)
+        return "", ""
+
+    def rewind(self, pos: object, sid: str) -> str:
+        """Go back to a rewind point. Returns a refusal, or ''."""
+        try:
+            conversation = self._service.registry.get(sid)
+            if pos is None:
+                raise Refused(CHOOSE_POINT)
+            conversation.rewind(check_position(pos))
         except Refused as refused:
             return str(refused)
         return ""
@@ -111,8 +160,9 @@ class Handlers:
         self._service.registry.viewer_left(str(request.session_hash))
 
     def _options(self, options: tuple[object, ...]) -> TurnOptions:
-        drafter, draft_len, max_new, burst, overshoot = options
-        return check_options(max_new, drafter, draft_len, burst, overshoot, settings=self._service.settings)
+        drafter, draft_len, max_new, burst, overshoot, stop, system = options
+        stops, settings = stop_lines(stop), self._service.settings
+        return check_options(max_new, drafter, draft_len, burst, overshoot, stops, system, settings=settings)
 
 
 def default_options(service: Service) -> TurnOptions:
@@ -120,6 +170,7 @@ def default_options(service: Service) -> TurnOptions:
     return TurnOptions(drafter=service.settings.drafter, draft_len=service.settings.draft_len)
 
 
-def shown_options(options: TurnOptions) -> tuple[str, int, int, int, str]:
+def shown_options(options: TurnOptions) -> tuple[str, int, int, int, str, str, str]:
     """In the order in which the page lists its controls."""
-    return options.drafter, options.draft_len, options.max_new, options.burst, options.overshoot
+    first = options.drafter, options.draft_len, options.max_new, options.burst, options.overshoot
+    return (*first, stop_text(options.stop), options.system)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from engine.errors import EngineError
+from engine.stop_strings import check_stop
 from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
 
 Overshoot = Literal["keep", "trim"]
+_ESCAPES = re.compile(r"\\([nt\\])")
+_MEANING = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
 class Refused(Exception):
@@ -24,6 +30,10 @@ class TurnOptions:
     draft_len: int = 7
     burst: int = 32
     overshoot: Overshoot = "keep"
+    stop: tuple[str, ...] = ()
+    """Stop strings."""
+    system: str = ""
+    """System message, '' for none; stays until changed."""
 
 
 def check_options(
@@ -32,6 +42,8 @@ def check_options(
     draft_len: object,
     burst: object,
     overshoot: object,
+    stop: object = (),
+    system: object = "",
     *,
     settings: Settings,
 ) -> TurnOptions:
@@ -52,6 +64,8 @@ def check_options(
         draft_len=_whole("Draft length K", draft_len, 0, settings.max_draft_len),
         burst=_whole("Burst size", burst, 1, MAX_NEW),
         overshoot="trim" if overshoot == "trim" else "keep",
+        stop=_stop(stop),
+        system=_system(system),
     )
 
 
@@ -66,9 +80,42 @@ def check_message(message: object) -> str:
     return message
 
 
+def stop_lines(text: object) -> list[str]:
+    r"""Stop strings as they are written in the page: one a line; \n, \t and \\ stand for what cannot be typed there."""
+    lines = [line for line in str(text or "").split("\n") if line]
+    return [_ESCAPES.sub(lambda match: _MEANING[match[1]], line) for line in lines]
+
+
+def stop_text(stop: Sequence[str]) -> str:
+    """Stop strings as the page shows them; `stop_lines` reads them back."""
+    return "\n".join(s.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t") for s in stop)
+
+
+def check_number(name: str, value: object, low: int, high: int) -> int:
+    """A whole number as it came from a page or a client. Raises `Refused` when it is not from `low` to `high`."""
+    return _whole(name, value, low, high)
+
+
 def check_position(pos: object) -> int:
     """A rewind position as it came from a client. Raises `Refused` when it is not a whole number from 0."""
     return _whole("Position", pos, 0, 2**31 - 1)
+
+
+def _stop(stop: object) -> tuple[str, ...]:
+    if not isinstance(stop, list | tuple):
+        raise Refused("Stop strings must be a list of texts.")
+    try:
+        return check_stop(stop)
+    except EngineError as error:
+        raise Refused(str(error)) from None
+
+
+def _system(system: object) -> str:
+    if not isinstance(system, str):
+        raise Refused("The system message must be text.")
+    if len(system) > MESSAGE_CHARS:
+        raise Refused(f"The system message has {len(system):,} characters; the most is {MESSAGE_CHARS:,}.")
+    return system if system.strip() else ""
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:

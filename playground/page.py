@@ -8,12 +8,12 @@ import gradio as gr
 
 from playground import tab
 from playground.api import Endpoints
+from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
-from playground.limits import TurnOptions
+from playground.history_controls import HistoryControls
 from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
 from playground.service import Service
-from playground.settings import MAX_NEW, Settings
 from playground.status import engine_line
 
 TITLE = "Draftscope"
@@ -31,7 +31,6 @@ EXAMPLES = (
     "Explain in three sentences why the sky is blue.",
     "List five fruits. Then repeat the list in capital letters.",
 )
-DRAFTER_LABELS = {"none": "None: plain decoding", "ngram": "N-gram lookup"}
 SENTENCE = '<p class="says" role="status" aria-live="polite"></p>'
 ALERT = '<p class="says" role="alert"></p>'
 
@@ -61,7 +60,8 @@ class Page:
         with gr.Row(elem_id="main"):
             with gr.Column(scale=5, min_width=320, elem_id="left"):
                 self._talk()
-                self.options = _controls(service.settings, default_options(service))
+                self.history = HistoryControls()
+                self.options = decoding_controls(service.settings, default_options(service))
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())
                 self.panels = _view(panel_assets(), server_functions=[resync])
@@ -82,7 +82,9 @@ class Page:
         ]
         others = [
             self.resume.click(do.continue_turn, [self.sid, *self.options], [self.refusal], **quick),
+            self.again.click(do.regenerate, [self.sid, *self.options], [self.refusal], **quick),
             self.clear.click(do.clear, [self.sid], [self.refusal], **quick),
+            *self.history.wire(do, self.sid, self.options, self.refusal, quick),
             self.back.change(lambda: "", None, [self.refusal], **quick),
         ]
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
@@ -109,7 +111,9 @@ class Page:
             self.send,
             self.stop,
             self.resume,
+            self.again,
             self.clear,
+            *self.history.outputs,
         ]
 
     def _talk(self) -> None:
@@ -146,65 +150,11 @@ class Page:
         with gr.Row(elem_id="actions"):
             self.status = _sentence("status", SENTENCE)
             self.resume = gr.Button("Continue", size="sm", elem_id="continue", scale=0, interactive=False)
+            self.again = gr.Button("Regenerate", size="sm", elem_id="regenerate", scale=0, interactive=False)
             self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
         self.gauge = gr.HTML("", elem_id="gauge")
         self.tokens = _view(token_assets())
         self.back = gr.HTML("", elem_id="back", html_template="<span></span>", js_on_load=tab.RETURN)
-
-
-def _controls(settings: Settings, first: TurnOptions) -> list[Any]:
-    choices = [(label, name) for name, label in DRAFTER_LABELS.items()]
-    if settings.drafter not in DRAFTER_LABELS:
-        choices.append((settings.drafter, settings.drafter))
-    with gr.Accordion("Decoding settings", open=False, elem_id="settings"):
-        with gr.Row():
-            drafter = gr.Dropdown(
-                choices,
-                value=first.drafter,
-                label="Drafter",
-                elem_id="drafter",
-                min_width=200,
-                info="Who guesses the next tokens; n-gram lookup finds repeats. Changes the speed, never the text.",
-            )
-            draft_len = gr.Slider(
-                0,
-                settings.max_draft_len,
-                value=first.draft_len,
-                step=1,
-                label="Draft length K",
-                elem_id="draft_len",
-                min_width=200,
-                info="Most tokens guessed at a time.",
-            )
-        with gr.Row():
-            max_new = gr.Slider(
-                1,
-                MAX_NEW,
-                value=first.max_new,
-                step=1,
-                label="Max new tokens",
-                elem_id="max_new",
-                min_width=200,
-                info="An answer stops here; Continue goes on.",
-            )
-            burst = gr.Slider(
-                1,
-                256,
-                value=first.burst,
-                step=1,
-                label="Burst size",
-                elem_id="burst",
-                min_width=200,
-                info="Tokens asked of the session at a time; one is carried over from burst to burst.",
-            )
-        overshoot = gr.Radio(
-            [("Keep", "keep"), ("Trim", "trim")],
-            value=first.overshoot,
-            label="Overshoot",
-            elem_id="overshoot",
-            info="Tokens accepted past the limit: keep them ready for Continue, or drop them.",
-        )
-    return [drafter, draft_len, max_new, burst, overshoot]
 
 
 def _view(assets: PanelAssets, **more: Any) -> gr.HTML:

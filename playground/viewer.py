@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
+from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
 from playground.panels import LiveStatus
+from playground.said import questions
 from playground.service import Service
 from playground.status import engine_line, gauge, status_line
 from playground.stream import DeltaStream
 from playground.text import inert
 from playground.view import Message, View
+
+if TYPE_CHECKING:
+    from engine.rewind_targets import RewindTarget
 
 
 class Shown(NamedTuple):
@@ -28,7 +33,12 @@ class Shown(NamedTuple):
     send: object
     stop: object
     resume: object
+    again: object
     clear: object
+    number: object
+    edit: object
+    point: object
+    rewind: object
 
 
 @dataclass
@@ -49,6 +59,7 @@ class Viewer:
         self._number = 0
         self._panels = ""
         self._known: list[tuple[Message, dict[str, str]]] = []
+        self._choices: tuple[Choices, Choices] = ([], [])
 
     def mark(self) -> tuple[int, int, int]:
         """Changes whenever `show` would show something else."""
@@ -64,6 +75,8 @@ class Viewer:
         mark, view, engine = self.mark(), self._conversation.view(), self._service.status
         status = live_status(self._service, self._conversation, view)
         messages = self._said(view.messages)
+        numbers, points = message_choices(questions(view.messages)), point_choices(targets_of(self._conversation))
+        (old_numbers, old_points), self._choices = self._choices, (numbers, points)
         for panels in self._catch_up(mark, status) or [self._panels]:
             self._panels = panels
             yield Shown(
@@ -75,8 +88,14 @@ class Viewer:
                 send=gr.update(interactive=not view.running),
                 stop=gr.update(interactive=view.running),
                 resume=gr.update(interactive=view.can_continue and not view.running),
+                again=gr.update(interactive=bool(view.messages) and not view.running),
                 clear=gr.update(interactive=bool(view.messages) and not view.running),
+                number=choices_update(numbers, changed=numbers != old_numbers),
+                edit=gr.update(interactive=bool(numbers) and not view.running),
+                point=choices_update(points, changed=points != old_points),
+                rewind=gr.update(interactive=bool(points) and not view.running),
             )
+            old_numbers, old_points = numbers, points
 
     def _said(self, messages: tuple[Message, ...]) -> list[dict[str, str]]:
         # Only what has changed is read again: a long chat costs no more per tick than its last message.
@@ -116,6 +135,12 @@ def stream_of(service: Service, conversation: Conversation) -> DeltaStream | Non
         stream = conversation.stream = DeltaStream(conversation.sid, engine.tokenizer, chat)
     stream.chat = chat
     return stream
+
+
+def targets_of(conversation: Conversation) -> list[RewindTarget]:
+    """Where the conversation can be rewound to."""
+    chat = conversation.chat
+    return [] if chat is None else chat.rewind_targets
 
 
 def live_status(service: Service, conversation: Conversation, view: View) -> LiveStatus:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine import events as ev
 from engine.errors import DrafterMismatch, SessionStateError
+from engine.rewind_targets import RewindTarget
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace, TraceHeader
 
@@ -129,6 +130,9 @@ class FakeChat:
         self.can_continue = False
         self.turn: FakeTurn | None = None
         self.fail: Exception | None = None
+        self.system = ""
+        self.stop: object = None
+        self._asked: dict[int, int] = {}
         self._random = random.Random(7)
         self._turn = -1
         self._bursts = 0
@@ -141,12 +145,36 @@ class FakeChat:
         self.session.state, self.messages, self.can_continue, self.turn = "FRESH", [], False, None
         self.session.trace.append(ev.RewindEvent(turn=self._turn, start=rows, to=0, cause="clear", retained=()))
 
-    def rewind(self, pos: int) -> None:
+    @property
+    def rewind_targets(self) -> list[RewindTarget]:
+        return [RewindTarget(pos, self._asked[pos], "prompt") for pos in self.session.points]
+
+    def set_system(self, text: str) -> None:
+        self.system = text
+
+    def rewind(self, pos: int) -> int:
         if pos not in self.session.points:
             raise SessionStateError(f"There is no rewind point at {pos}; there are {self.session.points}.")
-        self.session.committed = self.session.committed[:pos]
-        self.session.pending_tok, self.session.state = None, "PREDICTED"
-        self.messages = self.messages[:-1]
+        self._back(pos)
+        self.messages = self.messages[: 2 * self._asked[pos] + 1]
+        self.turn, self.can_continue = None, True
+        return pos
+
+    def regenerate(self, **options: Any) -> FakeTurn:
+        question = len(self.messages) - 1 - (self.messages[-1]["role"] == "assistant")
+        return self.edit(question // 2, self.messages[question]["content"], **options)
+
+    def edit(self, turn: int, text: str, **options: Any) -> FakeTurn:
+        self._back(next((pos for pos in self.session.points if self._asked[pos] == turn), 0))
+        self.messages = self.messages[: 2 * turn]
+        return self.send(text, **options)
+
+    def _back(self, pos: int) -> None:
+        s, rows = self.session, len(self.session.committed)
+        s.committed, s.points = s.committed[:pos], [p for p in s.points if p <= pos]
+        s.pending_tok, s.state, self._hidden = None, "PREDICTED", []
+        cause: Any = "checkpoint" if pos else "prime"
+        s.trace.append(ev.RewindEvent(turn=self._turn, start=rows, to=pos, cause=cause, retained=tuple(s.points)))
 
     def send(self, text: str, max_new: int = 256, on_tokens: OnTokens | None = None, **options: Any) -> FakeTurn:
         poll = on_tokens or (lambda delta: True)
@@ -154,6 +182,9 @@ class FakeChat:
             error, self.fail = self.fail, None
             raise error
         ids, s = self.engine.tokenizer(text), self.session
+        if self.messages and self.messages[-1]["role"] == "user":
+            self.messages.pop()
+        self.stop = options.get("stop")
         self._turn += 1
         before = len(s.committed)
         s.trace.append(
@@ -175,6 +206,7 @@ class FakeChat:
                 first = self._word()
             self._prefill(ids[at : at + 64], first if at + 64 >= len(ids) else None)
         s.points = [*s.points, len(s.committed)][-4:]
+        self._asked[len(s.committed)] = len(self.messages) // 2
         s.trace.append(
             ev.CheckpointEvent(turn=self._turn, pos=len(s.committed), role="prompt", bytes=0, retained=tuple(s.points))
         )
@@ -184,6 +216,8 @@ class FakeChat:
         return self._decode([first], ["first"], max_new, poll, **options)
 
     def continue_turn(self, max_new: int = 256, on_tokens: OnTokens | None = None, **options: Any) -> FakeTurn:
+        if self.messages[-1]["role"] == "user":
+            return self.regenerate(max_new=max_new, on_tokens=on_tokens, **options)
         poll = on_tokens or (lambda delta: True)
         shown = self._hidden
         self._hidden = []

@@ -126,4 +126,4 @@ def test_racing_calls_on_one_session_have_one_winner(fake_app: RunningApp, clien
 
 def test_the_pages_own_handlers_take_no_public_name(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/chat", "/continue_turn", "/rewind", "/trace"}
+    assert set(named) == {"/chat", "/continue_turn", "/regenerate", "/edit", "/rewind", "/trace"}

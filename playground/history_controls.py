@@ -1,0 +1,50 @@
+"""Going back: edit an earlier message, or rewind the session to a point that it retains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gradio as gr
+
+from playground.handlers import Handlers
+
+
+class HistoryControls:
+    """One closed panel under the chat; its lists follow the conversation."""
+
+    def __init__(self) -> None:
+        with gr.Accordion("Go back", open=False, elem_id="history"):
+            with gr.Row():
+                self.number = gr.Dropdown(
+                    [],
+                    label="Edit a message",
+                    elem_id="edit_which",
+                    min_width=200,
+                    info="Its answer and everything after it are dropped; the new message is answered.",
+                )
+                self.text = gr.Textbox(label="New text", lines=1, max_lines=6, elem_id="edit_text", min_width=200)
+            self.edit = gr.Button("Answer the edited message", size="sm", elem_id="edit", interactive=False)
+            self.point = gr.Dropdown(
+                [],
+                label="Rewind the session",
+                elem_id="rewind_point",
+                info="Its rows are still there up to these points. Continue then answers again; a new message replaces "
+                "the last one.",
+            )
+            self.rewind = gr.Button("Rewind", size="sm", elem_id="rewind", interactive=False)
+
+    @property
+    def outputs(self) -> list[Any]:
+        """In the order of `viewer.Shown`."""
+        return [self.number, self.edit, self.point, self.rewind]
+
+    def wire(
+        self, do: Handlers, sid: gr.Textbox, options: Sequence[Any], refusal: gr.HTML, quick: dict[str, Any]
+    ) -> list[Any]:
+        """Connect the controls; returns the events after which the conversation is shown anew."""
+        self.number.input(do.load_message, [self.number, sid], [self.text], **quick)
+        return [
+            self.edit.click(do.edit, [self.number, self.text, sid, *options], [self.text, refusal], **quick),
+            self.rewind.click(do.rewind, [self.point, sid], [refusal], **quick),
+        ]
