@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+# ruff: noqa: E402  # how threads wait is read when torch is imported, which the imports below do
+from engine.threads import wait_asleep
+
+wait_asleep()
+
 from engine.burst import Burst, generate_spec_session
 from engine.chat import ChatSession, Turn, TurnDelta
 from engine.check import check_exact

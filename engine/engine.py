@@ -19,6 +19,7 @@ from engine.errors import CheckpointError, EngineError
 from engine.packed_linear import pack_linears
 from engine.session import SpecSession, require_draft_len
 from engine.slots import SlotPool
+from engine.threads import fastest_thread_count
 from engine.trace import Trace, TraceHeader
 from engine.trunk import Trunk
 from engine.verify_attention import require_servable, rotary_limit
@@ -46,6 +47,7 @@ class Engine:
         max_ctx: int = DEFAULT_MAX_CTX,
         slots: int = 4,
         pack: bool = True,
+        threads: int | None = None,
         debug: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -64,6 +66,7 @@ class Engine:
             pack_linears(checkpoint.model)
         self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
         _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
+        self.threads = _prepare(checkpoint, lambda: _choose_threads(self.trunk, max_draft_len + 1, threads))
         say("Measuring forward widths on this device", 0.8)
         self.widths = _prepare(checkpoint, lambda: plan_widths(self.trunk, max_draft_len))
         self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)
@@ -149,6 +152,7 @@ class Engine:
                     "width": self.width,
                     "max_draft_len": self.max_draft_len,
                     "exact": self.exact,
+                    "threads": self.threads,
                 },
                 versions={
                     "python": platform.python_version(),
@@ -171,6 +175,7 @@ def load_engine(
     slots: int = 4,
     trust_remote_code: bool = False,
     pack: bool = True,
+    threads: int | None = None,
     debug: bool | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -184,6 +189,7 @@ def load_engine(
         max_ctx: rows a session may commit; by default 4096, or fewer where the model allows no more.
         slots: sessions whose rows are resident at a time.
         pack: on the CPU, hold linear weights in oneDNN's packed layout; False keeps torch's own products.
+        threads: CPU threads of this process's products; by default the fastest count up to torch's own, measured.
         debug: assert the session invariants after every call (default: env DRAFTSCOPE_DEBUG).
         progress: told what is going on, with a fraction; what it raises stops the load.
 
@@ -196,6 +202,8 @@ def load_engine(
     if max_ctx is not None:
         _require_count("max_ctx", max_ctx, 16)
     _require_count("slots", slots, 1)
+    if threads is not None:
+        _require_count("threads", threads, 1)
     check_name(drafter)
     where = _device(device)
     checkpoint = load_checkpoint(
@@ -215,6 +223,7 @@ def load_engine(
         max_ctx=_context(checkpoint) if max_ctx is None else max_ctx,
         slots=slots,
         pack=pack,
+        threads=threads,
         debug=debug,
         progress=progress,
     )
@@ -238,6 +247,18 @@ def _context(checkpoint: Checkpoint) -> int:
     trained = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None)
     limits = (DEFAULT_MAX_CTX, trained, rotary_limit(checkpoint.config)[1])
     return min(limit for limit in limits if limit)
+
+
+def _choose_threads(trunk: Trunk, width: int, asked: int | None) -> int:
+    """Set the number of CPU threads: as asked, or the fastest for forwards of `width` columns."""
+    if asked is not None:
+        torch.set_num_threads(asked)
+    elif trunk.device.type == "cpu":
+        slot, tokens = trunk.new_slot(width), [0] * width
+        fastest_thread_count(
+            lambda: trunk.forward(slot, 0, tokens, width, keep=[0]), torch.get_num_threads(), torch.set_num_threads
+        )
+    return torch.get_num_threads()
 
 
 def _require_count(name: str, value: int, least: int) -> None:

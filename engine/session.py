@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from engine.drafters import Drafter
-from engine.errors import DrafterMismatch, SessionStateError
+from engine.errors import ContextFull, DrafterMismatch, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace
@@ -209,6 +209,8 @@ class SpecSession:
                 )
             try:
                 yield
+            except ContextFull:
+                raise  # a context event says so already, and it is no fault
             except Exception as error:
                 self.trace.append(ErrorEvent(where=call, message=str(error), state=self.state))
                 raise

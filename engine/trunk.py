@@ -98,9 +98,10 @@ class Trunk:
                 finite = finite & torch.isfinite(logits.amax())
             if not bool(finite):
                 slot.scrub()
+                remedy = "its weights may be damaged" if self.dtype == torch.float32 else "try --dtype float32"
                 raise EngineError(
-                    f"The model produced a value that is not a number at position {start}; nothing was committed. "
-                    "Try dtype float32."
+                    f"The model produced a value that is not a number at position {start}; nothing was committed, "
+                    f"and {remedy}."
                 )
         return TrunkOut(logits, hidden[0, :n])
 

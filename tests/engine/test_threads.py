@@ -1,0 +1,39 @@
+"""Thread policy: chosen by what is measured, and only before torch is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from engine.threads import fastest_thread_count
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [({8: 1, 4: 3, 2: 6, 1: 12}, 8), ({8: 9, 4: 6, 2: 2, 1: 4}, 2), ({8: 4.0, 4: 3.9, 2: 3.95, 1: 3.9}, 8)],
+    ids=["all", "two", "a tie keeps all"],
+)
+def test_the_fastest_count_is_chosen_and_left_set(cost, expected):
+    now = [8]
+    fastest_thread_count(lambda: time.sleep(cost[now[0]] * 2e-3), 8, lambda count: now.__setitem__(0, count))
+    assert now == [expected]
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_threads_wait_asleep_unless_told_otherwise(given, expected):
+    env = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"} | (
+        {"OMP_WAIT_POLICY": given} if given else {}
+    )
+    code = "import os, engine.threads as t; t.wait_asleep(); print(os.environ['OMP_WAIT_POLICY'])"
+    assert subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True).stdout.split() == [
+        expected
+    ]
+
+
+def test_an_engine_says_how_many_threads_it_uses(tiny_engine):
+    engine = tiny_engine("llama")
+    assert engine.new_session().trace.header.settings["threads"] == engine.threads >= 1
