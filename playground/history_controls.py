@@ -20,19 +20,27 @@ class HistoryControls:
                     [],
                     label="Edit a message",
                     elem_id="edit_which",
-                    min_width=200,
-                    info="Its answer and everything after it are dropped; the new message is answered.",
+                    min_width=160,
+                    info="What came after it is dropped.",
                 )
-                self.text = gr.Textbox(label="New text", lines=1, max_lines=6, elem_id="edit_text", min_width=200)
-            self.edit = gr.Button("Answer the edited message", size="sm", elem_id="edit", interactive=False)
-            self.point = gr.Dropdown(
-                [],
-                label="Rewind the session",
-                elem_id="rewind_point",
-                info="Its rows are still there up to these points. Continue then answers again; a new message replaces "
-                "the last one.",
-            )
-            self.rewind = gr.Button("Rewind", size="sm", elem_id="rewind", interactive=False)
+                self.text = gr.Textbox(
+                    label="New text",
+                    lines=1,
+                    max_lines=6,
+                    elem_id="edit_text",
+                    min_width=160,
+                    info="It is answered at once.",
+                )
+                self.edit = gr.Button("Edit", size="sm", elem_id="edit", scale=0, interactive=False)
+            with gr.Row():
+                self.point = gr.Dropdown(
+                    [],
+                    label="Rewind the session",
+                    elem_id="rewind_point",
+                    min_width=160,
+                    info="Continue then answers again, and a new message replaces the last one.",
+                )
+                self.rewind = gr.Button("Rewind", size="sm", elem_id="rewind", scale=0, interactive=False)
 
     @property
     def outputs(self) -> list[Any]:

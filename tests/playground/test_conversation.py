@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import ContextFull, DrafterMismatch
-from playground.conversation import BUSY, STOPPED, UNEXPECTED, Conversation
+from playground.conversation import BUSY, STOPPED, UNCHANGED, UNEXPECTED, Conversation
 from playground.limits import Refused, TurnOptions
 from playground.worker import Worker
 from tests.playground.fakes import FakeChat, FakeEngine
@@ -176,3 +176,65 @@ def test_clear_forgets_messages_and_rewind_needs_a_point(make: Make) -> None:
     assert talk.view().messages == (("user", "one two three"),)
     talk.clear().result(5)
     assert talk.view().messages == () and talk.view().outcome is None
+
+
+def test_regenerate_and_edit_show_at_once_what_goes_and_settle_on_the_engine(make: Make) -> None:
+    talk = make(pace=0.01, answer=20)
+    for message in ("one", "two"):
+        talk.send(message, OPTIONS).result(5)
+    future = talk.regenerate(OPTIONS)
+    assert talk.view().messages[2:] == (("user", "two"), ("assistant", "")) and talk.view().running
+    assert talk.view().messages[:3] == (*talk.view().messages[:2], ("user", "two"))
+    assert talk.view().messages[-1][1] in ("", future.result(5).text)
+    future = talk.edit(0, "three", OPTIONS)
+    assert talk.view().messages == (("user", "three"), ("assistant", ""))
+    turn = future.result(5)
+    assert talk.view().messages == (("user", "three"), ("assistant", turn.text))
+
+
+def test_after_a_rewind_continue_answers_and_a_message_replaces(make: Make) -> None:
+    talk = make(answer=5)
+    talk.send("one two", OPTIONS).result(5)
+    talk.rewind(2).result(5)
+    assert talk.view().can_continue and talk.view().messages == (("user", "one two"),)
+    turn = talk.continue_turn(OPTIONS).result(5)
+    assert talk.view().messages == (("user", "one two"), ("assistant", turn.text))
+    talk.rewind(2).result(5)
+    talk.send("four", OPTIONS).result(5)
+    assert [m for m in talk.view().messages if m[0] == "user"] == [("user", "four")]
+    talk.rewind(3).result(5)
+    cast(Any, talk.chat).fail = ContextFull("The context is full; clear it.", used=1, needed=9, max_ctx=4)
+    with pytest.raises(ContextFull):
+        talk.send("five", OPTIONS).result(5)
+    assert talk.take_unsent() == "five"
+
+
+def test_what_cannot_be_answered_again_is_refused_before_it_is_queued(make: Make) -> None:
+    talk = make()
+    for call in (lambda: talk.regenerate(OPTIONS), lambda: talk.edit(0, "x", OPTIONS)):
+        with pytest.raises(Refused, match="send one first"):
+            call()
+    talk.send("one", OPTIONS).result(5)
+    for number in (1, -1, 0.5, None):
+        with pytest.raises(Refused, match="Message must be a whole number from 0 to 0"):
+            talk.edit(cast(Any, number), "x", OPTIONS)
+    assert len(talk.view().messages) == 2
+
+
+def test_stop_before_the_first_token_of_an_edit_says_that_nothing_changed(make: Make) -> None:
+    talk = make(pace=0.02, answer=5)
+    talk.send("one", OPTIONS).result(5)
+    future = talk.edit(0, "word " * 1000, OPTIONS)
+    wait_for(lambda: talk.view().phase == "prefill")
+    talk.stop()
+    assert future.result(5).reason == "cancelled"
+    assert talk.view().notice == UNCHANGED and talk.take_unsent() == ""
+
+
+def test_stop_strings_and_the_system_message_reach_the_chat(make: Make) -> None:
+    talk = make()
+    talk.send("one", TurnOptions(max_new=5, stop=("x",), system="Be brief.")).result(5)
+    chat = cast(Any, talk.chat)
+    assert (chat.stop, chat.system) == (("x",), "Be brief.")
+    talk.continue_turn(TurnOptions(max_new=5)).result(5)
+    assert chat.system == ""

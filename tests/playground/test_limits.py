@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from playground.limits import Refused, TurnOptions, check_message, check_options, check_position
+from playground.limits import (
+    Refused,
+    TurnOptions,
+    check_message,
+    check_options,
+    check_position,
+    stop_lines,
+    stop_text,
+)
 from playground.settings import Settings
 
 GOOD: dict[str, Any] = {"max_new": 64, "drafter": "ngram", "draft_len": 5, "burst": 8, "overshoot": "trim"}
@@ -67,3 +75,27 @@ def test_the_drafter_the_operator_named_is_offered_and_no_other_model() -> None:
     assert check_options(**GOOD | {"drafter": "model:./small"}, settings=settings).drafter == "model:./small"
     with pytest.raises(Refused, match=r"none, ngram, model:./small"):
         check_options(**GOOD | {"drafter": "model:./other"}, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"stop": [""]}, "is empty"),
+        ({"stop": ["x" * 10_000]}, "10,000 characters"),
+        ({"stop": ["x"] * 17}, "at most 16"),
+        ({"stop": "END"}, "list of texts"),
+        ({"stop": [1]}, "must be text"),
+        ({"system": 7}, "system message must be text"),
+        ({"system": "x" * 32_001}, "32,001 characters"),
+    ],
+)
+def test_stop_strings_and_system_messages(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(Refused, match=says) as caught:
+        check_options(**GOOD | change, settings=Settings())
+    assert str(caught.value).endswith(".")
+
+
+def test_stop_strings_survive_their_box() -> None:
+    stops = ["END", "\n\n", "a\tb", "C:\\new", " two words ", "\\n"]
+    assert stop_lines(stop_text(stops)) == stops
+    assert stop_lines("User:\n\n\\n\\n\n") == ["User:", "\n\n"] and stop_lines(None) == stop_lines("") == []

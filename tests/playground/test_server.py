@@ -97,6 +97,42 @@ def test_rewind_only_goes_to_rewind_points(client: Client) -> None:
     assert client.predict("more", sid, api_name="/chat", max_new=5)["messages"] == 4
 
 
+def test_regenerate_edit_and_continue_after_a_rewind(client: Client) -> None:
+    first = client.predict("hello you", api_name="/chat", max_new=20, stop=["END", "\n\n"], system="Be brief.")
+    sid = first["session"]
+    again = client.predict(sid, api_name="/regenerate", max_new=15)
+    assert (again["session"], again["messages"], again["reason"]) == (sid, 2, "length")
+    client.predict("more", sid, api_name="/chat", max_new=5)
+    edited = client.predict(sid, 0, "hello there", api_name="/edit", max_new=5)
+    assert edited["messages"] == 2
+    point = [e["pos"] for e in client.predict(sid, api_name="/trace") if e["kind"] == "checkpoint"][-1]
+    assert len(client.predict(sid, point, api_name="/rewind")["messages"]) == 1
+    assert client.predict(sid, api_name="/continue_turn", max_new=5)["messages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("/regenerate", {"session_id": "0" * 32}, "No session has this id"),
+        ("/regenerate", {"session_id": "nope"}, "not a session id"),
+        ("/edit", {"turn": 1, "message": "x"}, "Message must be a whole number from 0 to 0"),
+        ("/edit", {"turn": -1, "message": "x"}, "Message must be"),
+        ("/edit", {"turn": 0, "message": " "}, "empty"),
+        ("/chat", {"message": "x", "stop": [""]}, "is empty"),
+        ("/chat", {"message": "x", "stop": ["x" * 10_000]}, "10,000 characters"),
+        ("/chat", {"message": "x", "system": "x" * 40_000}, "40,000 characters"),
+        ("/regenerate", {"stop": ["x"] * 17}, "at most 16"),
+    ],
+)
+def test_a_bad_call_on_a_session_is_one_sentence(
+    client: Client, name: str, arguments: dict[str, Any], says: str
+) -> None:
+    sid = client.predict("hello", api_name="/chat", max_new=5)["session"]
+    with pytest.raises(AppError, match=says) as caught:
+        client.predict(api_name=name, **{"session_id": sid} | arguments)
+    assert "Traceback" not in str(caught.value)
+
+
 def test_a_plain_http_call_may_leave_out_what_has_a_default(fake_app: RunningApp) -> None:
     call = httpx.post(fake_app.url + "gradio_api/call/chat", json={"data": ["hello", ""]}).json()
     stream = httpx.get(fake_app.url + f"gradio_api/call/chat/{call['event_id']}", timeout=30).text
