@@ -1,31 +1,19 @@
-"""What is measured: transformers' `generate`, plain decoding at width 1, and a drafter, over the same weights."""
+"""Builds the arms: one stock model for transformers, and one packed copy of the weights that all engines share."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
-from engine import Engine, SpecTelemetry, generate_spec_session
-from engine.trunk import implementation
-
-
-@dataclass
-class Result:
-    """One pass of one arm over one conversation."""
-
-    tokens: list[list[int]] = field(default_factory=list)
-    """New tokens of each turn."""
-    seconds: list[float] = field(default_factory=list)
-    """Wall time of each turn, prefill included."""
-    forwards: int = 0
-    rounds: int = 0
-    prefills: int = 0
-    flushes: int = 0
-    telem: SpecTelemetry = field(default_factory=SpecTelemetry)
+from benchmarks.arm_names import ArmName
+from benchmarks.generate_arm import GenerateArm
+from benchmarks.passes import Pass
+from benchmarks.session_arm import SessionArm
+from engine import Engine, load_engine
+from engine.checkpoints import load_checkpoint
 
 
 class Arm(Protocol):
@@ -33,74 +21,83 @@ class Arm(Protocol):
 
     name: str
 
-    def run(self, turns: Sequence[Sequence[int]], new: int) -> Result:
+    def run(self, turns: Sequence[Sequence[int]], new: int) -> Pass:
         """Decode a conversation: `new` tokens after each suffix of `turns`, whatever ends a turn."""
 
 
-class SessionArm:
-    """One session of an engine, a burst a turn, overshoot trimmed so that every arm gives as many tokens."""
+@dataclass(frozen=True)
+class ArmSettings:
+    """What the arms have in common."""
 
-    def __init__(self, name: str, engine: Engine, drafter: str, draft_len: int) -> None:
-        self.name = name
-        self._engine, self._drafter, self._draft_len = engine, drafter, draft_len
-
-    def run(self, turns: Sequence[Sequence[int]], new: int) -> Result:
-        result = Result()
-        session = self._engine.new_session(drafter=self._drafter, draft_len=self._draft_len)
-        try:
-            for suffix in turns:
-                start = time.perf_counter()
-                burst = generate_spec_session(session, suffix, new, overshoot="trim", ignore_eos=True)
-                result.seconds.append(time.perf_counter() - start)
-                result.tokens.append(burst.tokens)
-            kinds = [event.kind for event in session.trace]
-            result.rounds, result.prefills = kinds.count("round"), kinds.count("prefill")
-            result.flushes = kinds.count("flush")
-            result.forwards = result.rounds + result.prefills + result.flushes
-            result.telem = session.telem.copy()
-        finally:
-            session.close()
-        return result
+    model: str
+    draft_model: str
+    """Reference for the `model-K` arms."""
+    device: str
+    dtype: str
+    max_ctx: int
+    """Rows that the longest conversation needs."""
 
 
-class GenerateArm:
-    """`transformers.generate` with its own cache kept from turn to turn, on the engine's weights with `sdpa`."""
+@dataclass
+class Arms:
+    """The arms in the order asked for, and the engines by most drafts a round."""
 
-    name = "transformers.generate"
+    arms: list[Arm]
+    engines: dict[int, Engine]
+    device: str
+    dtype: str
 
-    def __init__(self, engine: Engine) -> None:
-        self._model: Any = engine.trunk.model
-        self._decoder = engine.trunk.decoder
 
-    def run(self, turns: Sequence[Sequence[int]], new: int) -> Result:
-        from transformers import DynamicCache
+def build_arms(names: Sequence[ArmName], settings: ArmSettings) -> Arms:
+    """Load what the arms need and no more. Raises what `load_engine` and `load_checkpoint` do."""
+    engines: dict[int, Engine] = {}
+    for name in names:
+        if not name.stock and name.draft_len not in engines:
+            engines[name.draft_len] = _engine(settings, name.draft_len, engines)
+    stock = _stock(settings) if any(name.stock for name in names) else None
+    arms: list[Arm] = []
+    for name in names:
+        if name.stock:
+            arms.append(GenerateArm(str(name), stock, name.draft_len or None))
+        else:
+            arms.append(SessionArm(str(name), engines[name.draft_len], _drafter(name, settings), name.draft_len))
+    where = stock or next(iter(engines.values())).trunk
+    return Arms(arms, engines, str(where.device), str(where.dtype).removeprefix("torch."))
 
-        result = Result()
-        cache, history = DynamicCache(), []
 
-        def count(*_: object) -> None:
-            result.forwards += 1
+def _drafter(name: ArmName, settings: ArmSettings) -> str:
+    return {"plain": "none", "ngram": "ngram", "model": f"model:{settings.draft_model}"}[name.kind]
 
-        hook = self._decoder.register_forward_hook(count)
-        try:
-            with implementation(self._model, "sdpa"), torch.inference_mode():
-                for suffix in turns:
-                    history += suffix
-                    ids = torch.tensor([history], device=self._model.device)
-                    start = time.perf_counter()
-                    out = self._model.generate(
-                        ids,
-                        attention_mask=torch.ones_like(ids),
-                        cache=cache,
-                        max_new_tokens=new,
-                        do_sample=False,
-                        eos_token_id=None,
-                    )
-                    result.seconds.append(time.perf_counter() - start)
-                    fresh = out[0, ids.shape[1] :].tolist()
-                    result.tokens.append(fresh)
-                    history += fresh
-        finally:
-            hook.remove()
-        result.prefills = len(turns)
-        return result
+
+def _engine(settings: ArmSettings, draft_len: int, known: dict[int, Engine]) -> Engine:
+    """An engine whose W is made for `draft_len`, on the weights that the first one loaded and packed."""
+    if known:
+        first = next(iter(known.values()))
+        return Engine(
+            first.checkpoint,
+            drafter="none",
+            draft_len=draft_len,
+            max_draft_len=draft_len,
+            max_ctx=settings.max_ctx,
+            slots=1,
+            debug=False,
+        )
+    return load_engine(
+        settings.model,
+        drafter="none",
+        draft_len=draft_len,
+        max_draft_len=draft_len,
+        device=settings.device,
+        dtype=settings.dtype,
+        max_ctx=settings.max_ctx,
+        slots=1,
+        debug=False,
+    )
+
+
+def _stock(settings: ArmSettings) -> Any:
+    """The model as transformers loads it: ordinary linear layers, attention `sdpa`."""
+    device = "cuda" if torch.cuda.is_available() and settings.device == "auto" else settings.device
+    where = torch.device("cpu" if device == "auto" else device)
+    kind: Any = "auto" if settings.dtype == "auto" else getattr(torch, settings.dtype)
+    return load_checkpoint(settings.model, device=where, dtype=kind, attn_implementation="sdpa").model

@@ -1,7 +1,7 @@
 """`make bench`: tokens per second of plain and speculative decoding beside `transformers.generate`.
 
-All arms run in one process on one copy of the weights, with the same threads, over the same fixed conversations and the
-same number of new tokens. Arms take turns within every repeat, so that a machine that slows down slows all of them;
+All arms run in one process with the same threads, over the same fixed conversations and the same number of new tokens.
+`generate` has a copy of the weights of its own, since an engine packs those it serves. Arms take turns within every repeat, so that a machine that slows down slows all of them;
 what is reported is the median over the repeats.
 """
 
@@ -22,6 +22,7 @@ import transformers
 from benchmarks.arms import Arm, GenerateArm, Result, SessionArm
 from benchmarks.prompts import CONVERSATIONS, suffixes
 from engine import Engine, SpecTelemetry, load_engine
+from engine.checkpoints import load_checkpoint
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -80,8 +81,15 @@ def _arms(options: argparse.Namespace) -> tuple[list[Arm], Engine]:
         progress=lambda sentence, fraction: print(sentence),
     )
     plain = Engine(engine.checkpoint, drafter="none", draft_len=0, max_draft_len=0, max_ctx=1024, slots=1, debug=False)
+    stock = load_checkpoint(
+        options.model,
+        device=engine.trunk.device,
+        dtype=engine.trunk.dtype,
+        attn_implementation="sdpa",
+        max_ctx=1024,
+    )
     arms: list[Arm] = [
-        GenerateArm(engine),
+        GenerateArm(stock.model),
         SessionArm("plain (W = 1)", plain, "none", 0),
         SessionArm(options.drafter, engine, options.drafter, options.draft_len),
     ]

@@ -544,6 +544,30 @@ def test_sessions_evict_each_other_and_come_back_different(tiny_engine):
         session.close()
 
 
+def test_stop_waits_for_all_of_an_evicted_sessions_rows(tiny_engine):
+    engine = tiny_engine("llama", slots=1)
+    chunk, engine.prefill_chunk = engine.prefill_chunk, 8
+    session, rival = engine.new_session(drafter="none"), engine.new_session(drafter="none")
+    try:
+        said = generate_spec_session(session, PROMPT * 4, 5, ignore_eos=True).tokens
+        generate_spec_session(rival, PROMPT, 1, ignore_eos=True)
+        before = (session.state, session.history, session.rewind_points())
+        for suffix in ([], [50, 51]):
+            counter = ForwardCounter(engine)
+            polls = iter([True, True, False])
+            burst = generate_spec_session(session, suffix, 5, ignore_eos=True, on_tokens=lambda _, p=polls: next(p))
+            counter.remove()
+            assert (burst.tokens, burst.reason) == ([], "cancelled")
+            assert counter.count == 2, "the second poll after the first chunks was not heard"
+            assert (session.state, session.history, session.rewind_points()) == before
+        more = generate_spec_session(session, [], 9, ignore_eos=True).tokens
+        assert said + more == PlainOracle(engine).continuation(PROMPT * 4, 14)
+    finally:
+        engine.prefill_chunk = chunk
+        session.close()
+        rival.close()
+
+
 def test_two_sessions_in_two_threads_disturb_each_other(engine, oracle):
     scripts = [tiny_script(VOCAB, seed=seed) for seed in (40, 41)]
     said: dict[int, list[list[int]]] = {}
