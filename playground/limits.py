@@ -70,8 +70,10 @@ def check_options(
 
 
 def check_message(message: object) -> str:
-    """The message as it will be sent. Raises `Refused` when it is empty or too long."""
-    if not isinstance(message, str) or not message.strip():
+    """The message as it will be sent. Raises `Refused` when it is not text, empty or too long."""
+    if not isinstance(message, str):
+        raise Refused("The message must be text.")
+    if not message.strip():
         raise Refused("The message is empty; write something first.")
     if len(message) > MESSAGE_CHARS:
         raise Refused(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -19,8 +20,11 @@ MESSAGE_CHARS = 32_000
 """Longest message taken, in characters; longer ones are refused before any work."""
 DRAFTERS = ("none", "ngram")
 """Drafters that need no reference."""
-DRAFTER_PREFIXES = ("model:", "eagle3:")
-OTHER_DRAFTERS = ("mtp", "auto")
+DRAFTER_PREFIX = "model:"
+LATER_DRAFTERS = ("mtp", "auto", "eagle3")
+"""Names that are kept for drafters to come."""
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+_DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,3})?")
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 
@@ -55,6 +59,10 @@ class Settings:
             raise SettingsError("--model is empty: give a Hub id, a folder, a .gguf file or 'default'.")
         if not self.host.strip():
             raise SettingsError("--host is empty: give an address such as 127.0.0.1.")
+        if self.dtype not in DTYPES:
+            raise SettingsError(f"--dtype {self.dtype!r} is not known: use {', '.join(DTYPES[:-1])} or {DTYPES[-1]}.")
+        if not _DEVICE.fullmatch(self.device):
+            raise SettingsError(f"--device {self.device!r} is not known: use auto, cpu, cuda or cuda:N.")
         check_drafter(self.drafter)
 
     @property
@@ -70,9 +78,10 @@ class Settings:
 
 def check_drafter(name: str) -> None:
     """Raise `SettingsError` unless `name` is the form of a drafter; the engine says whether it fits."""
-    known = name in DRAFTERS or name in OTHER_DRAFTERS
-    if not known and not any(name.startswith(p) and len(name) > len(p) for p in DRAFTER_PREFIXES):
-        raise SettingsError(f"--drafter {name!r} is not known: use none, ngram, mtp, model:REF, eagle3:REF or auto.")
+    if name in DRAFTERS or (name.startswith(DRAFTER_PREFIX) and len(name) > len(DRAFTER_PREFIX)):
+        return
+    problem = "available in this version" if name.partition(":")[0] in LATER_DRAFTERS else "known"
+    raise SettingsError(f"--drafter {name!r} is not {problem}: use none, ngram or model:REF.")
 
 
 def _between(name: str, value: int, low: int, high: int) -> None:

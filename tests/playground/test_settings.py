@@ -44,6 +44,11 @@ def test_the_round_is_built_for_the_longest_draft_asked_for() -> None:
         (["--draft-len", "-1"], {}, "--draft-len"),
         (["--drafter", "oracle"], {}, "'oracle'"),
         (["--drafter", "model:"], {}, "model:REF"),
+        (["--drafter", "mtp"], {}, "'mtp' is not available in this version"),
+        (["--drafter", "eagle3:some/head"], {}, "not available in this version: use none, ngram or model:REF"),
+        (["--dtype", "int8"], {}, "--dtype 'int8' is not known: use auto, float32, bfloat16 or float16"),
+        ([], {"DRAFTSCOPE_DEVICE": "nonsense"}, "use auto, cpu, cuda or cuda:N"),
+        (["--device", "cuda:x"], {}, "'cuda:x'"),
         (["--max-ctx", "3"], {}, "--max-ctx"),
         (["--slots", "0"], {}, "--slots"),
         (["--model", " "], {}, "--model"),
@@ -57,6 +62,11 @@ def test_a_wrong_setting_is_one_sentence_that_names_it(argv: list[str], env: dic
         parse(argv, env)
     sentence = str(caught.value)
     assert names in sentence and sentence.endswith(".") and "\n" not in sentence
+
+
+@pytest.mark.parametrize("argv", [["--device", "cuda:1", "--dtype", "bfloat16"], ["--drafter", "model:some/small"]])
+def test_what_only_loading_can_tell_is_taken(argv: list[str]) -> None:
+    assert parse(argv, {})
 
 
 def test_help_lists_every_option_and_imports_neither_gradio_nor_torch() -> None:
