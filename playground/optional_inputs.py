@@ -17,7 +17,12 @@ class OptionalInputs(gr.Blocks):
     """`gr.Blocks`, with missing trailing inputs taken from the function's defaults."""
 
     def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
-        """Complete `inputs` in place, then check them as Gradio does. Raises `gr.Error` for a missing required one."""
+        """Complete `inputs` in place, then check them as Gradio does.
+
+        Raises `gr.Error` for a missing required one, and for a file, which nothing here takes.
+        """
+        if any(isinstance(value, dict) and "meta" in value for value in inputs):
+            raise gr.Error("No files are taken here; give text or numbers.", print_exception=False)
         missing = len(block_fn.inputs) - len(inputs)
         if missing > 0 and block_fn.fn is not None:
             parameters = list(inspect.signature(block_fn.fn).parameters.values())[len(inputs) :]

@@ -10,6 +10,7 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
+from playground.closed_routes import ClosedRoutes, unknown_parameter
 from playground.compress import CompressPage
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
@@ -64,10 +65,12 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "app_kwargs": {
             "middleware": [
                 Middleware(SecureHeaders, framed="SPACE_ID" in os.environ),
+                Middleware(ClosedRoutes),
                 Middleware(BodyLimit),
                 Middleware(CompressPage),
             ],
             "routes": [plotly_route()],
+            "exception_handlers": {TypeError: unknown_parameter, KeyError: unknown_parameter},
         },
         "theme": theme(),
         "css": style_sheet(),

@@ -55,7 +55,13 @@ def test_options_out_of_range(change: dict[str, Any], says: str) -> None:
 
 @pytest.mark.parametrize(
     ("message", "says"),
-    [("", "empty"), (" \n\t", "empty"), (None, "must be text"), (7, "must be text"), ("x" * 32_001, "32,001 characters")],
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        (None, "must be text"),
+        (7, "must be text"),
+        ("x" * 32_001, "32,001 characters"),
+    ],
 )
 def test_messages(message: object, says: str) -> None:
     with pytest.raises(Refused, match=says):

@@ -45,6 +45,27 @@ def test_files_and_monitoring_are_closed(fake_app: RunningApp, path: str) -> Non
     assert httpx.get(fake_app.url + path).status_code in (403, 404)
 
 
+@pytest.mark.parametrize("path", ["gradio_api/upload", "gradio_api/upload/", "gradio_api/upload_progress?upload_id=x"])
+def test_no_file_can_be_left_here(fake_app: RunningApp, path: str) -> None:
+    answer = httpx.post(fake_app.url + path, files={"files": ("f.txt", b"{}")})
+    assert answer.status_code == 403 and answer.text == "No files are taken here."
+
+
+def test_a_call_that_fits_no_endpoint_is_one_sentence(fake_app: RunningApp, caplog: pytest.LogCaptureFixture) -> None:
+    answer = httpx.post(fake_app.url + "gradio_api/call/v2/chat", json={"foo": 1})
+    assert answer.status_code == 422 and "foo" in answer.json()["error"]
+    answer = httpx.post(fake_app.url + "gradio_api/call/v2/nosuch", json={"message": "x"})
+    assert answer.status_code == 422 and "nosuch" in answer.json()["error"]
+    assert "Traceback" not in caplog.text
+
+
+def test_a_file_in_place_of_an_id_is_one_sentence(fake_app: RunningApp) -> None:
+    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+    call = httpx.post(fake_app.url + "gradio_api/call/trace", json={"data": [file]}).json()
+    stream = httpx.get(fake_app.url + f"gradio_api/call/trace/{call['event_id']}", timeout=30).text
+    assert "event: error" in stream and "No files are taken here" in stream
+
+
 def test_a_huge_request_is_refused(fake_app: RunningApp) -> None:
     answer = httpx.post(fake_app.url + "gradio_api/call/chat", content=b"x" * 2_000_000)
     assert answer.status_code == 413 and "send less" in answer.text
@@ -71,6 +92,7 @@ def test_chat_continue_rewind_and_trace(client: Client) -> None:
     ("arguments", "says"),
     [
         ({"message": ""}, "empty"),
+        ({"message": 123}, "The message must be text"),
         ({"message": "x" * 40_000}, "40,000 characters"),
         ({"message": "x", "session_id": "nope"}, "not a session id"),
         ({"message": "x", "session_id": "0" * 32}, "No session has this id"),
