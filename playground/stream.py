@@ -24,7 +24,7 @@ MIN_S = 0.08
 
 
 class DeltaStream:
-    """Numbers the deltas of one `PanelFeed` from 1, as the feed does. Thread-safe."""
+    """Numbers the deltas of one `PanelFeed` from 1; the feed's own numbers begin again at a clear. Thread-safe."""
 
     def __init__(self, sid: str, tokenizer: Tokenizer, chat: ChatSession | None) -> None:
         self.chat = chat

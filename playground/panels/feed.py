@@ -3,6 +3,8 @@
 A delta is a JSON string (Gradio diffs strings cheaply, nested values badly). It carries the session `sid`, a
 stream name `e` that changes when the feed is made anew, and `n`, which goes up by one. A page that misses one asks
 for `full`, which says everything, bounded, under the present `n`. `playground/panels/assets/store.js` is the reader.
+
+A clear turns the page: what came before it is shown no more, and a new stream begins with `n` = 1.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from engine import events as ev
 from engine.telemetry import SpecTelemetry
 from playground.panels.figures import figure_texts
 from playground.panels.rounds_model import RoundsModel, Row
+from playground.panels.since_clear import SinceClear
 from playground.panels.status import LiveStatus
 from playground.panels.timeline import TRANSITIONS, Timeline
 from playground.panels.token_text import Tokenizer, TokenTexts
@@ -28,17 +31,21 @@ class PanelFeed:
 
     def __init__(self, sid: str, tokenizer: Tokenizer) -> None:
         self.sid = sid
+        self._text = TokenTexts(tokenizer)
+        self._numbered = SinceClear()
+        self._next_seq = 0
+        self._lock = threading.Lock()
+        self._begin()
+
+    def _begin(self) -> None:
         self.tokens = TokensModel()
         self.rounds = RoundsModel()
         self.timeline = Timeline()
         self.telem = SpecTelemetry()
-        self._text = TokenTexts(tokenizer)
         self._stream = secrets.token_hex(3)
         self._n = 0
-        self._next_seq = 0
         self._sent: dict[str, Any] = {}
         self._sent_ids: set[int] = set()
-        self._lock = threading.Lock()
 
     @property
     def next_seq(self) -> int:
@@ -65,6 +72,11 @@ class PanelFeed:
         return {"sid": self.sid, "e": self._stream, "n": self._n}
 
     def _take(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RewindEvent) and event.cause == "clear":
+            self._numbered.clear()
+            self._begin()
+            return
+        event = self._numbered(event)
         self.tokens.take(event)
         self.timeline.add(event)
         if isinstance(event, ev.RoundEvent):

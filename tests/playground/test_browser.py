@@ -109,7 +109,7 @@ def check_panels(one: Tab, events: Events) -> None:
     kept = one.page.evaluate(
         "() => window.__draftscope.state.rounds.map((row) => [row.r, row.pos, row.ids, row.bonus])"
     )
-    assert kept == [[e["round"], e["pos"], e["drafted"], e["bonus"]] for e in rounds]
+    assert kept == [[e["round"] + 1, e["pos"], e["drafted"], e["bonus"]] for e in rounds]
     lost = one.page.evaluate("() => window.__draftscope.resyncs")
     assert lost == 0, "a delta was missed"
     counts = one.page.evaluate("() => window.__draftscope.state.c")

@@ -57,10 +57,28 @@ def test_tokens_fates_and_lengths_agree_with_the_engine(tiny_engine, monkeypatch
     spec_rewind_to_checkpoint(session)
     feed.update(session.trace.since(feed.next_seq), LiveStatus())
     assert feed.tokens.visible == []
-    chat.clear()
     full = json.loads(feed.full(LiveStatus()))
     assert full["m"][-1][1] == "rewind"
     assert full["a"]["accepted"] == session.telem.pos_accepted[: len(full["a"]["accepted"])]
+
+
+def test_after_a_clear_everything_counts_from_the_beginning(tiny_engine) -> None:
+    chat = ChatSession(tiny_engine("llama", max_ctx=512))
+    session, feed = chat.session, PanelFeed("s", chat.session.engine.tokenizer)
+    chat.send("again again again", max_new=12, burst=5)
+    before = json.loads(feed.update(session.trace.since(feed.next_seq), LiveStatus()))
+    chat.clear()
+    empty = json.loads(feed.update(session.trace.since(feed.next_seq), LiveStatus()))
+    assert empty["n"] == 1 and empty["e"] != before["e"], "a page begins a new stream"
+    assert not {"r", "m", "p", "z", "t"} & set(empty)
+    assert empty["f"]["rounds"].startswith("0 · ") and empty["f"]["tokens_per_round"] == "—"
+    assert empty["f"]["overshoot"] == "0 held · 0 so far" and not any(empty["c"].values())
+    turn, counted = chat.send("again again", max_new=12, burst=5), session.telem.copy()
+    feed.update(session.trace.since(feed.next_seq), LiveStatus())
+    assert feed.tokens.visible == turn.tokens and feed.telem == turn.telem and feed.telem != counted
+    full = json.loads(feed.full(LiveStatus()))
+    assert [row[:2] for row in full["r"]] == [[r, 0] for r in range(turn.telem.rounds)]
+    assert full["r"][0][2] == 0 and [m[2] for m in full["m"] if m[1] == "turn"] == [0]
 
 
 def _last_length(feed: PanelFeed) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -74,10 +75,11 @@ def agree(page: Any, demo: Demo) -> None:
             rounds: s.rounds.map((row) => [row.r, row.fates, row.length]), marks: s.marks, pending: s.pending,
             tokens: s.tokens.map((t) => [t.id, t.origin, t.round, t.column, t.hidden]), f: s.f, c: s.c, a: s.a } }"""
     )
-    assert store["rounds"] == [[row[0], row[7], row[8]] for row in full["r"]]
+    assert store["rounds"] == [[row[0] + 1, row[7], row[8]] for row in full["r"]], "the page counts rounds from 1"
     assert len(store["rounds"]) == demo.session.rounds
-    assert (store["marks"], store["pending"]) == (full["m"], full["p"])
-    assert store["tokens"] == full["t"][2]
+    assert store["marks"] == [[x + 1, *rest] for x, *rest in full["m"]]
+    assert store["pending"] == [[x + 1, *rest] for x, *rest in full["p"]]
+    assert store["tokens"] == [[id_, origin, r + 1, *rest] for id_, origin, r, *rest in full["t"][2]]
     assert (store["f"], store["c"], store["a"]) == (full["f"], full["c"], full["a"])
 
 
@@ -150,6 +152,58 @@ def views_agree(page: Any, demo: Demo) -> None:
         cell = page.locator(f"#kpi [data-figure={key}]")
         assert cell.locator("dd").inner_text() == text.split(" · ")[0]
         assert len(cell.get_attribute("title")) > 10
+
+
+def ingest(page: Any, n: int, **groups: Any) -> None:
+    page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", {"sid": "x", "e": "e", "n": n} | groups)
+
+
+def test_the_end_of_a_turn_is_drawn_at_once_however_slow_drawing_is(visit: Any) -> None:
+    page = visit(Demo()).page
+    ingest(page, 1, s={"running": True}, f={"rounds": "1 · x"})
+    page.evaluate(
+        """() => new Promise((done) => window.__draftscope.clock.add({ element: document.body, draw() {
+            for (const end = performance.now() + 600; performance.now() < end;); done(); } }))"""
+    )
+    ingest(page, 2, f={"rounds": "2 · x"}, s={"running": False})
+    page.wait_for_function("document.querySelector('#kpi [data-figure=rounds] dd').textContent === '2'", timeout=1500)
+
+
+def test_long_counts_are_not_cut_and_names_of_short_turns_do_not_run_into_each_other(visit: Any) -> None:
+    page = visit(Demo()).page
+    rounds = [[r, r // 2, r, 10 + r, 1, [2, 3], 4, "123", 12 + r, 5.0] for r in range(40)]
+    turns = [[2 * t - 0.5, "turn", t, "extend", 9, 0, ""] for t in range(20)]
+    ingest(page, 1, r=rounds, m=turns, c={"consume": 31415, "carry": 9}, s={"running": False})
+    label = (
+        "[...document.querySelectorAll('[data-panel=pending] .ytick text')].find((t) => /consume/.test(t.textContent))"
+    )
+    page.wait_for_function(f"({label})?.textContent === 'consume ×31415'")
+    left = page.evaluate(f"({label}).getBoundingClientRect().left")
+    assert left >= page.locator("[data-panel=pending] .ds-plot").bounding_box()["x"]
+    boxes = page.locator("[data-panel=length] .annotation-text").evaluate_all(
+        "nodes => nodes.map((n) => n.getBoundingClientRect()).map((b) => [b.left, b.right]).sort((a, b) => a[0] - b[0])"
+    )
+    assert len(boxes) >= 3 and all(a[1] < b[0] for a, b in itertools.pairwise(boxes))
+    page.locator("[data-panel=length] button", has_text="Table").click()
+    cells = page.locator("[data-panel=length] tbody tr:last-child td").all_inner_texts()
+    assert cells[:2] == ["none yet", "turn"]
+    assert page.locator(".ds-where").inner_text().endswith("–40 of 40")
+
+
+def test_a_new_stream_forgets_a_zoom_and_an_empty_chart_shows_its_hint_alone(visit: Any) -> None:
+    page = visit(Demo(), width=390).page
+    hidden = f"{PLOTS}.map((plot) => getComputedStyle(plot).visibility)"
+    assert page.evaluate(hidden) == ["hidden"] * 4
+    rounds = [[r, 0, 0, 10 + r, 1, [2, 3], 4, "123", 12 + r, 5.0] for r in range(90)]
+    ingest(page, 1, r=rounds, s={"running": False})
+    page.wait_for_function(f"{FATE}.xaxis.range[1] > 88")
+    drag_zoom(page)
+    page.wait_for_function("document.querySelector('.ds-follow').getAttribute('aria-pressed') === 'false'")
+    page.evaluate(
+        "(d) => window.__draftscope.ingest(JSON.stringify(d))", {"sid": "x", "e": "f", "n": 1, "r": rounds[:2]}
+    )
+    page.wait_for_function(f"{FATE}.xaxis.range[0] === 0.5")
+    assert page.locator(".ds-where").inner_text() == "rounds 1–2 of 2"
 
 
 def test_dark_narrow_and_tables(visit: Any) -> None:

@@ -21,8 +21,13 @@ function createClock() {
     due = start + Math.max(GAP, 4 * cost);
     if (skipped && !late) late = setTimeout(() => { late = 0; request(); }, UNSEEN_GAP);
   }
-  function request() {
-    if (timer || document.hidden) return;
+  function request(atOnce) {
+    if (document.hidden) return;
+    if (atOnce === true) { // even what is out of sight, and whatever the last draw cost
+      clearTimeout(timer);
+      timer = due = unseenDue = 0;
+    }
+    if (timer) return;
     timer = setTimeout(() => requestAnimationFrame(drawAll), Math.max(0, due - performance.now()));
   }
   function add(view) {

@@ -7,7 +7,7 @@ const FATES = [null,
 const fateColours = (c) => [null, c.accepted, c.rejected, c.bonus, c.correction, c.overshoot, c.dropped, c.idle];
 const isKept = (digit) => digit === '1' || digit === '5' || digit === '6';
 
-const CHART = 184, MARGIN = 84; // pixels: height of the cells; left margin, shared with panel 4 so that rounds line up
+const CHART = 184; // pixels: height of the cells
 
 function createFatePanel(root, view) {
   const frame = createFrame(root, {
@@ -33,8 +33,8 @@ function createFatePanel(root, view) {
     rows = Math.max(rows, s.draft_len ?? 0, ...shown.map((row) => row.fates.length - 1));
     const grid = fateGrid(shown, rows);
     const categories = FATES.map((fate, i) => fate && { ...fate, colour: fateColours(colours)[i] });
-    const firstX = shown[0]?.r ?? 0;
-    const left = frame.host.clientWidth < 480 ? 54 : MARGIN;
+    const firstX = shown[0]?.r ?? 1;
+    const left = frame.host.clientWidth < 480 ? 54 : laneMargin(colours);
     const cell = (frame.host.clientWidth - left - 14) / (range[1] - range[0]);
     const patterned = range[1] - range[0] <= 260;
     const data = {
@@ -58,7 +58,7 @@ function createFatePanel(root, view) {
     setAttr(slider, 'max', String(view.last()));
     const end = Math.round(Math.min(view.last(), range[1] - 0.5));
     if (document.activeElement !== slider || view.follow) slider.value = String(end);
-    setText(where, store.state.rounds.length ? `rounds ${Math.max(view.first(), Math.ceil(range[0]))}–${end} of ${view.last() + 1}` : '');
+    setText(where, store.state.rounds.length ? `rounds ${Math.max(view.first(), Math.ceil(range[0]))}–${end} of ${view.last()}` : '');
   }
   return { frame, draw };
 }
@@ -88,7 +88,7 @@ function hoverGrid(shown, rows) {
 function hoverTexts(row) {
   const drafts = row.fates.length - 1;
   const quote = (id) => (id === undefined || id === null ? '' : `“${escapeText(glyphs(tokenText(id)))}” · id ${id}`);
-  const tail = row.ids ? `<br>turn ${row.turn + 1} · burst ${row.burst} · ${row.ms} ms` : '<br>token ids of this old round are not kept in the page';
+  const tail = row.ids ? `<br>turn ${row.turn + 1} · burst ${row.burst + 1} · ${row.ms} ms` : '<br>token ids of this old round are not kept in the page';
   const own = row.bonus === null ? '' : quote(row.bonus);
   return [...row.fates].map((digit, i) => {
     const fate = FATES[Number(digit)]?.name ?? '';

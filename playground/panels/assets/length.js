@@ -19,7 +19,7 @@ function createLengthPanel(root, view) {
     const rewinds = marks.filter((mark) => mark[1] === 'rewind');
     const points = marks.filter((mark) => mark[1] === 'point');
     const over = marks.filter((mark) => mark[1] === 'over');
-    const whole = [Math.min(view.first(), marks[0]?.[0] ?? 0) - 0.7, Math.max(view.last() * 1.02, 8) + 1];
+    const whole = [Math.min(view.first(), marks[0]?.[0] ?? 1) - 0.7, Math.max(view.last() * 1.02, 8) + 1];
     frame.plot.draw([
       lengthLine(colours), rewindLine(rewinds, colours),
       { type: 'scatter', mode: 'markers', name: 'rewind point', x: points.map((m) => m[0]), y: points.map((m) => m[2]), hoverinfo: 'text',
@@ -29,7 +29,7 @@ function createLengthPanel(root, view) {
         hovertext: over.map((m) => `<b>overshoot: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches' : 'trimmed at once'}, round ${m[0]}`),
         marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
     ], {
-      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, whole), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole),
+      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, whole), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76),
       margin: { t: 26, b: 42 },
       xaxis: { range: range ?? whole, title: { text: 'verify round' }, tickformat: 'd', nticks: 8 },
       yaxis: { rangemode: 'tozero', autorange: true, tickformat: 'd', nticks: 6, fixedrange: true, title: { text: 'tokens' } },
@@ -38,7 +38,7 @@ function createLengthPanel(root, view) {
     frame.describe(`${store.state.s.committed ?? last} tokens committed; ${rewinds.length} rewinds, ${over.length} bursts with overshoot.`);
     frame.fillTable(['after round', 'what', 'length', 'detail'], () => markRows(marks));
   }
-  return { frame, draw };
+  return { frame, draw, begin: () => { range = null; } };
 }
 
 const LINE_POINTS = 2000;
@@ -76,10 +76,16 @@ function retainedLines(colours) {
   return (store.state.s.rewind_points ?? []).map((y) => ({ type: 'line', xref: 'paper', x0: 0, x1: 1, y0: y, y1: y, line: { color: colours.idle, width: 1, dash: 'dash' } }));
 }
 
-function turnNames(marks, colours, [low, high]) {
-  const turns = marks.filter((m) => m[1] === 'turn' && m[0] >= low - 1 && m[0] <= high);
-  const every = Math.ceil(turns.length / 8);
-  return turns.filter((_, i) => i % every === 0).map((m) => ({ x: m[0], y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'left', text: `turn ${m[2] + 1}`, showarrow: false, font: { size: 11, color: colours.text } }));
+const NAME_WIDTH = 58; // pixels for "turn 12" and a gap
+
+// From the newest back, those that do not run into the one after them; `width` is the axis in pixels.
+function turnNames(marks, colours, [low, high], width) {
+  const place = (m) => ((m[0] - low) / (high - low)) * width;
+  const named = [];
+  for (const m of marks.filter((mark) => mark[1] === 'turn' && mark[0] >= low - 1 && mark[0] <= high).reverse()) {
+    if (!named.length || place(m) + NAME_WIDTH <= place(named.at(-1))) named.push(m);
+  }
+  return named.map((m) => ({ x: m[0], y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'left', text: `turn ${m[2] + 1}`, showarrow: false, font: { size: 11, color: colours.text } }));
 }
 
 function markRows(marks) {
@@ -88,6 +94,6 @@ function markRows(marks) {
     const length = { fill: rest[0], flush: rest[0], rewind: rest[1], point: rest[0], over: rest[1] }[kind] ?? '';
     const detail = { turn: `turn ${rest[0] + 1}: ${rest[1]}, ${rest[3]} of ${rest[2]} prompt tokens reused. ${rest[4] ?? ''}`, fill: `${rest[1]} tokens`, rewind: `from ${rest[0]} (${rest[2]})`, point: rest[1],
       over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0] }[kind] ?? '';
-    return [Math.floor(x), names[kind] ?? kind, length, detail];
+    return [x < 1 ? 'none yet' : Math.floor(x), names[kind] ?? kind, length, detail];
   });
 }

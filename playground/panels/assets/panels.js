@@ -31,9 +31,14 @@ function createPanels(root) {
     clock.add(drawing);
   }
   // The page says on its own that it generates; what a listener cannot see here is how the drafts did.
-  let running = false;
+  let running = false, stream = null;
   store.afterDelta = () => {
-    const { s, f } = store.state;
+    const { s, f, e } = store.state;
+    if (stream !== e) { // a new page of history: a zoom into the old one means nothing in it
+      stream = e;
+      panels[1].begin();
+      view.goTo(null);
+    }
     if (running && !s.running) setText(say, `Done: ${f.rounds.split(' · ')[0]} rounds so far, ${f.draft_acceptance_rate} of drafts accepted.`);
     running = s.running;
   };

@@ -30,15 +30,15 @@ function createPendingPanel(root, view) {
     const shown = view.rows(range);
     const { grid, hover } = carryGrid(shown, pending);
     const categories = CARRY_CODES.map((code) => code && { ...code, colour: colours[code.colour] });
-    const firstX = shown[0]?.r ?? 0;
-    const cell = (frame.host.clientWidth - MARGIN - 14) / (range[1] - range[0]);
+    const firstX = shown[0]?.r ?? 1, left = laneMargin(colours);
+    const cell = (frame.host.clientWidth - left - 14) / (range[1] - range[0]);
     frame.plot.draw([
       patternTrace(grid, firstX, categories, cell, LANES_HEIGHT / 7.2),
       { type: 'heatmap', name: 'pending carry', z: grid.map((line) => line.map((code) => code || null)), x0: firstX, dx: 1, y0: 0, dy: 1, hovertext: hover, hoverinfo: 'text', hoverongaps: false, opacity: 0, ...categoryScale(categories) },
     ], {
-      dragmode: view.dragmode, margin: { l: MARGIN, t: 26, b: 42 }, shapes: turnLines(colours, range),
+      dragmode: view.dragmode, margin: { l: left, t: 26, b: 42 }, shapes: turnLines(colours, range),
       xaxis: { range, title: { text: 'verify round' }, tickformat: 'd', showgrid: false, nticks: 8 },
-      yaxis: { range: [-0.6, 6.6], fixedrange: true, showgrid: false, tickvals: [0, 1, 2, 3, 4, 5, 6], ticktext: [...LANES.map((name) => `${name} ×${c[name] ?? 0}`), 'column 0', 'state after'] },
+      yaxis: { range: [-0.6, 6.6], fixedrange: true, showgrid: false, tickvals: [0, 1, 2, 3, 4, 5, 6], ticktext: laneNames() },
     }, colours);
     const counted = TRANSITIONS.map((name) => `${name} ${c[name] ?? 0}`).join(', ');
     frame.describe(`State now ${s.state ?? 'FRESH'}. Transitions so far: ${counted}.`);
@@ -47,11 +47,20 @@ function createPendingPanel(root, view) {
   return { frame, draw };
 }
 
+const laneNames = () => [...LANES.map((name) => `${name} ×${store.state.c[name] ?? 0}`), 'column 0', 'state after'];
+
+// Left margin of panels 1 and 4, in pixels: room for the longest lane name, and the same in both, so that rounds line up.
+function laneMargin(colours) {
+  const pen = (laneMargin.pen ??= document.createElement('canvas').getContext('2d'));
+  pen.font = `12px ${colours.font}`;
+  return Math.max(84, Math.ceil(Math.max(...laneNames().map((name) => pen.measureText(name).width))) + 16);
+}
+
 function carryGrid(shown, pending) {
   const { states, sources } = store.state;
   const grid = Array.from({ length: 7 }, () => new Array(shown.length).fill(0));
   const hover = Array.from({ length: 7 }, () => new Array(shown.length).fill(''));
-  const first = shown[0]?.r ?? 0;
+  const first = shown[0]?.r ?? 1;
   const quote = (id) => (id === undefined ? '' : `<br>“${escapeText(glyphs(tokenText(id)))}” · id ${id}`);
   shown.forEach((row, i) => {
     const source = 5 + (sources.get(row.r) ?? 0), state = 1 + (states.get(row.r) ?? 1);

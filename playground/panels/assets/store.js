@@ -1,4 +1,5 @@
 // The one store of a page. Deltas come in through one component; every view reads `state` and draws on the clock's tick.
+// On the wire rounds count from 0, as in the trace; here and in everything shown they count from 1.
 // It lives on `window` because each gr.HTML runs its own script, and any of them may be mounted first or again.
 function createStore() {
   const emptyState = () => ({
@@ -14,9 +15,11 @@ function createStore() {
 
   const trim = (list, most) => { if (list.length > most) list.splice(0, list.length - most + (most >> 2)); };
 
+  const shifted = (rows) => rows.map(([x, ...rest]) => [x + 1, ...rest]);
+
   function addRounds(state, rows) {
-    for (const [r, turn, burst, pos, pending, ids, bonus, fates, length, ms] of rows) {
-      const last = state.rounds.at(-1);
+    for (const [r0, turn, burst, pos, pending, ids, bonus, fates, length, ms] of rows) {
+      const last = state.rounds.at(-1), r = r0 + 1;
       if (last && r !== last.r + 1) state.rounds = [];
       state.rounds.push({ r, turn, burst, pos, pending, ids, bonus, fates, length, ms });
     }
@@ -24,9 +27,9 @@ function createStore() {
   }
 
   function patchRounds(state, patches) {
-    const first = state.rounds[0]?.r ?? 0;
+    const first = state.rounds[0]?.r ?? 1;
     for (const [r, fates, length] of patches) {
-      const row = state.rounds[r - first];
+      const row = state.rounds[r + 1 - first];
       if (row) Object.assign(row, { fates, length, hover: null });
     }
   }
@@ -35,7 +38,7 @@ function createStore() {
     if (d.full) {
       const { stamp } = store.state;
       store.state = Object.assign(emptyState(), { stamp });
-      const first = (d.r[0]?.[0] ?? 0) - d.old.length;
+      const first = (d.r[0]?.[0] ?? 0) + 1 - d.old.length;
       d.old.forEach((fates, i) => store.state.rounds.push({ r: first + i, fates }));
     }
     const state = store.state;
@@ -44,16 +47,16 @@ function createStore() {
     if (d.v) Object.assign(state.texts, d.v);
     if (d.r) addRounds(state, d.r);
     if (d.o) patchRounds(state, d.o);
-    if (d.m) { state.marks.push(...d.m); trim(state.marks, KEEP.marks); }
-    if (d.p) { state.pending.push(...d.p); trim(state.pending, KEEP.marks); }
+    if (d.m) { state.marks.push(...shifted(d.m)); trim(state.marks, KEEP.marks); }
+    if (d.p) { state.pending.push(...shifted(d.p)); trim(state.pending, KEEP.marks); }
     for (const [r, code] of d.z ?? []) {
-      if (code < 0) state.sources.set(r, -1 - code); else state.states.set(r, code);
+      if (code < 0) state.sources.set(r + 1, -1 - code); else state.states.set(r + 1, code);
     }
     if (d.t) {
       const [turn, keep, added] = d.t;
       state.turn = turn;
       state.tokens.length = keep;
-      for (const [id, origin, round, column, hidden] of added) state.tokens.push({ id, origin, round, column, hidden });
+      for (const [id, origin, round, column, hidden] of added) state.tokens.push({ id, origin, round: round + 1, column, hidden });
     }
     state.stamp.figures += 1;
     if (d.t || d.s || d.full) state.stamp.tokens += 1;
@@ -94,13 +97,18 @@ function createStore() {
     try { d = JSON.parse(text); } catch (error) { return; }
     if (!d || typeof d.sid !== 'string') return;
     const verdict = fits(d);
-    if (verdict === 'apply') { apply(d); store.afterDelta(); store.onChange(); }
+    if (verdict === 'apply') {
+      const wasRunning = store.state.s.running;
+      apply(d);
+      store.afterDelta();
+      store.onChange(wasRunning && !store.state.s.running); // the end of a turn is drawn at once, with the line that says so
+    }
     if (verdict === 'resync') { waiting.push(text); trim(waiting, 400); resync(d.sid); }
   };
   store.serve = (ask) => { askServer = ask; };
   return store;
 }
-const STORE_VERSION = 1;
+const STORE_VERSION = 2;
 if (window.__draftscope?.version !== STORE_VERSION) window.__draftscope = Object.assign(createStore(), { version: STORE_VERSION });
 
 const store = window.__draftscope;

@@ -61,7 +61,7 @@ function createTokens(root) {
 }
 
 function titleOf(token) {
-  const where = token.round < 0 ? 'not from a round' : `round ${token.round}, column ${token.column}`;
+  const where = token.round < 1 ? 'not from a round' : `round ${token.round}, column ${token.column}`;
   return `id ${token.id} · ${ORIGINS[token.origin]}: ${ORIGIN_NOTES[token.origin]}\n${where}${token.hidden ? '\novershoot: in the caches, not shown yet' : ''}`;
 }
 

@@ -2,8 +2,8 @@
 function createWindow() {
   const MOST = 160, LEAST = 24, CELL = 9;
   const view = { follow: true, range: null, dragmode: 'zoom' };
-  view.first = () => store.state.rounds[0]?.r ?? 0;
-  view.last = () => store.state.rounds.at(-1)?.r ?? 0;
+  view.first = () => store.state.rounds[0]?.r ?? 1;
+  view.last = () => store.state.rounds.at(-1)?.r ?? 1;
   view.span = (width) => {
     const room = Math.max(LEAST, Math.min(MOST, Math.floor(width / CELL)));
     return Math.max(LEAST, Math.min(room, store.state.rounds.length + 4));
