@@ -144,8 +144,12 @@ class TurnRun:
                 if not self.tokens:
                     raise
                 return "context"
+            except Exception:
+                self._settle_overshoot(shown, size)  # what was emitted before it failed stays
+                raise
+            self._settle_overshoot(shown, size)
+            self._take_origins(burst, shown)
             suffix, checkpoint_at, event = (), None, None
-            self._settle_burst(burst, shown)
             reason = self._ended(burst)
         return reason
 
@@ -213,14 +217,19 @@ class TurnRun:
             self._stopped = True
         return not self._stopped
 
-    def _settle_burst(self, burst: Burst, before: int) -> None:
-        """Take the burst's own word on origins, and note that what passed its size but not the turn was shown."""
+    def _take_origins(self, burst: Burst, before: int) -> None:
+        """Take the burst's own word on origins."""
         mine = len(self.tokens) - before
         self.origin[before:] = burst.origin[:mine]
         self.hidden_origin[:] = burst.origin[mine:]
-        shown = max(burst.visible, min(mine, self._kept() - before))
-        self._note("shown", burst.tokens[burst.visible : shown])
-        self._over = burst.tokens[shown:]
+
+    def _settle_overshoot(self, before: int, size: int) -> None:
+        """Note that what passed the burst's size but not the turn was shown."""
+        emitted = [*self.tokens[before:], *self.hidden]
+        mine, visible = len(self.tokens) - before, min(size, len(emitted))
+        shown = max(visible, min(mine, self._kept() - before))
+        self._note("shown", emitted[visible:shown])
+        self._over = emitted[shown:]
 
     def _kept(self) -> int:
         """How many of this turn's tokens a match leaves; negative when it began in an earlier turn of the answer."""

@@ -247,6 +247,24 @@ def test_a_callback_that_fails_at_the_match_leaves_the_session_cut(engine, truth
     assert chat.send(NEXT, 4).tokens
 
 
+def test_a_callback_that_fails_between_bursts_leaves_what_was_shown_shown(engine, truth, whole):
+    """Without a match: what had passed the burst's size is in the turn all the same, and the token view says so."""
+    chat, seen = chat_with(engine, garbage(VOCAB, truth, right=1.0)), []
+
+    def fail(delta):
+        seen.extend(delta.tokens)
+        if len(seen) > 12:
+            raise RuntimeError("the page is gone")
+        return True
+
+    with pytest.raises(RuntimeError, match="page is gone"):
+        chat.send(ASK, 48, burst=3, on_tokens=fail)
+    assert seen == chat.turn.tokens and chat.can_continue
+    agree(chat)
+    assert seen + chat.continue_turn(48 - len(seen)).tokens == whole.tokens
+    agree(chat)
+
+
 def test_a_forward_that_fails_while_taking_back_leaves_a_session_that_primes(engine, monkeypatch, whole):
     chat = chat_with(engine, "none")
     forward, calls = engine.trunk.forward, []
