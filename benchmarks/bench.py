@@ -1,191 +1,168 @@
-"""`make bench`: tokens per second of plain and speculative decoding beside `transformers.generate`.
+"""`make bench`: speculative sessions beside plain ones and `transformers.generate`, in one run.
 
-All arms run in one process with the same threads, over the same fixed conversations and the same number of new tokens.
-`generate` has a copy of the weights of its own, since an engine packs those it serves. Arms take turns within every repeat, so that a machine that slows down slows all of them;
-what is reported is the median over the repeats.
+All arms decode the same fixed conversations greedily, the same number of new tokens a turn whatever ends it, in the
+same dtype, with the same threads. transformers has a model of its own, as it loads it, and gets the whole history in
+every turn, as it is used; a session extends its rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
+import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
 import transformers
 
-from benchmarks.arms import Arm, GenerateArm, Result, SessionArm
-from benchmarks.prompts import CONVERSATIONS, suffixes
-from engine import Engine, SpecTelemetry, load_engine
+from benchmarks.arms import ArmSettings, build_arms
+from benchmarks.conversations import CONVERSATIONS
+from benchmarks.figures import group_figures
+from benchmarks.machine import machine
+from benchmarks.measure import Passes, measure
+from benchmarks.options import parse
+from benchmarks.passes import Pass
+from benchmarks.peak_memory import peak_memory
+from benchmarks.prompts import suffixes
+from benchmarks.stand_in import build_stand_in
+from benchmarks.tables import round_table, speed_table
 from engine.checkpoints import load_checkpoint
 
 RESULTS = Path(__file__).parent / "results"
+LONG = 400
+"""Tokens of a first message that count as long."""
+
+Turns = dict[str, list[list[int]]]
+"""By conversation: one suffix of token ids per turn."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, print the table, and write the JSON."""
-    options = _options(argv)
+    """Measure, print the tables, and write the JSON."""
+    options = parse(argv)
     if options.threads:
         torch.set_num_threads(options.threads)
     transformers.utils.logging.set_verbosity_error()
-    arms, engine = _arms(options)
-    turns = {name: suffixes(engine.tokenizer, messages[: options.turns]) for name, messages in CONVERSATIONS.items()}
-    results = _measure(arms, turns, options.new, options.repeat)
-    rows = [_summary(arm.name, results[arm.name]) for arm in arms]
-    for row in rows:
-        row["speedup"] = row["tokens_per_s"] / rows[0]["tokens_per_s"]
-    print(
-        f"\n{engine.checkpoint.id}, {str(engine.trunk.dtype).removeprefix('torch.')} on {engine.trunk.device}, "
-        f"{torch.get_num_threads()} threads, W = {engine.width}, K = {options.draft_len}; {len(turns)} "
-        f"conversations of {options.turns} turns, {options.new} new tokens each, median of {options.repeat}."
-    )
-    print(engine.verdict)
-    print(_table(rows))
-    print(_write(rows, options, engine))
-
-
-def _options(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench", description=__doc__.split("\n")[0])
-    parser.add_argument("--model", default="default", help="checkpoint reference (default: %(default)s)")
-    parser.add_argument("--drafter", default="ngram", help="drafter of the speculative arm (default: %(default)s)")
-    parser.add_argument("--draft-len", type=int, default=7, help="K, most drafts a round (default: %(default)s)")
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--turns", type=int, default=3, help="turns of each conversation (default: %(default)s)")
-    parser.add_argument("--new", type=int, default=64, help="new tokens a turn (default: %(default)s)")
-    parser.add_argument("--repeat", type=int, default=3, help="repeats, of which the median counts")
-    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's own choice")
-    options = parser.parse_args(argv)
-    if min(options.turns, options.new, options.repeat, options.draft_len) < 1:
-        parser.error("--turns, --new, --repeat and --draft-len must be at least 1.")
-    return options
-
-
-def _arms(options: argparse.Namespace) -> tuple[list[Arm], Engine]:
-    """The arms, stock `generate` first, and the speculative engine."""
-    engine = load_engine(
-        options.model,
-        drafter=options.drafter,
-        draft_len=options.draft_len,
-        max_draft_len=max(7, options.draft_len),
-        device=options.device,
-        dtype=options.dtype,
-        max_ctx=1024,
-        slots=1,
-        debug=False,
-        progress=lambda sentence, fraction: print(sentence),
-    )
-    plain = Engine(engine.checkpoint, drafter="none", draft_len=0, max_draft_len=0, max_ctx=1024, slots=1, debug=False)
-    stock = load_checkpoint(
-        options.model,
-        device=engine.trunk.device,
-        dtype=engine.trunk.dtype,
-        attn_implementation="sdpa",
-        max_ctx=1024,
-    )
-    arms: list[Arm] = [
-        GenerateArm(stock.model),
-        SessionArm("plain (W = 1)", plain, "none", 0),
-        SessionArm(options.drafter, engine, options.drafter, options.draft_len),
-    ]
-    return arms, engine
-
-
-def _measure(
-    arms: Sequence[Arm], turns: dict[str, list[list[int]]], new: int, repeat: int
-) -> dict[str, list[list[Result]]]:
-    """Results by arm, repeat and conversation; a short pass before the clock counts warms every arm."""
-    for arm in arms:
-        arm.run(next(iter(turns.values()))[:1], 8)
-    out: dict[str, list[list[Result]]] = {arm.name: [[] for _ in range(repeat)] for arm in arms}
-    for number in range(repeat):
-        for name, conversation in turns.items():
-            for arm in arms:
-                result = arm.run(conversation, new)
-                out[arm.name][number].append(result)
-                speed = sum(map(len, result.tokens)) / sum(result.seconds)
-                print(f"repeat {number + 1}/{repeat}  {name:6}  {arm.name:22}  {speed:6.1f} tokens/s", flush=True)
-    return out
-
-
-def _summary(name: str, repeats: list[list[Result]]) -> dict[str, Any]:
-    """Medians over the repeats of one arm; counts are the same in each and come from the first."""
-    seconds = [sum(sum(result.seconds) for result in repeat) for repeat in repeats]
-    first = repeats[0]
-    tokens = sum(len(turn) for result in first for turn in result.tokens)
-    telem = SpecTelemetry()
-    for result in first:
-        telem = telem.merge(result.telem)
-    return {
-        "arm": name,
-        "tokens_per_s": tokens / median(seconds),
-        "seconds": seconds,
-        "tokens": tokens,
-        "forwards": sum(result.forwards for result in first),
-        "rounds": sum(result.rounds for result in first),
-        "prefills": sum(result.prefills for result in first),
-        "flushes": sum(result.flushes for result in first),
-        "tokens_per_round": telem.tokens_per_round,
-        "acceptance": telem.draft_acceptance_rate,
-        "telemetry": telem.to_dict(),
-    }
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    """The figures in aligned columns; a dash where an arm has no such thing."""
-    heads = (
-        "arm",
-        "tokens/s",
-        "speed-up",
-        "tokens",
-        "forwards",
-        "rounds",
-        "prefills",
-        "flushes",
-        "tok/round",
-        "accepted",
-    )
-    lines = [heads]
-    for row in rows:
-        spec = row["rounds"] > 0
-        lines.append(
-            (
-                row["arm"],
-                f"{row['tokens_per_s']:.1f}",
-                f"{row['speedup']:.2f}x",
-                str(row["tokens"]),
-                str(row["forwards"]),
-                str(row["rounds"]) if spec else "-",
-                str(row["prefills"]),
-                str(row["flushes"]) if spec else "-",
-                f"{row['tokens_per_round']:.2f}" if spec else "-",
-                f"{row['acceptance']:.0%}" if row["telemetry"]["drafted"] else "-",
-            )
+    with ExitStack() as stack:
+        turns, stop_ids = _prompts(options)
+        settings = ArmSettings(
+            options.model, _draft_model(options, stack), options.device, options.dtype, _rows(turns, options.new)
         )
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) if column == 0 else cell.rjust(width) for column, (cell, width) in cells)
-        for cells in (list(enumerate(zip(line, widths, strict=True))) for line in lines)
+        peaks = {} if options.no_memory else _peaks(options, settings, turns)
+        built = build_arms(options.arms, settings)
+        place = machine()
+        print(_heading(options, place, built.dtype, built.device))
+        passes = measure(built.arms, turns, options.new, options.repeat)
+    groups = {name: group_figures(passes, members) for name, members in _groups(turns).items()}
+    for row in groups["overall"]:
+        row["peak_bytes"] = peaks.get(row["arm"])
+    for name, rows in groups.items():
+        print(f"\n{name}\n{speed_table(rows)}")
+    print(f"\nrounds and memory, overall\n{round_table(groups['overall'])}\n")
+    widths = {name: engine.width for name, engine in built.engines.items()}
+    print(_notes(options, widths, _past_the_end(passes, stop_ids)))
+    document = {
+        "options": vars(options) | {"arms": [str(name) for name in options.arms]},
+        "machine": place,
+        "dtype": built.dtype,
+        "device": built.device,
+        "widths": widths,
+        "prompt_tokens": {name: [len(suffix) for suffix in parts] for name, parts in turns.items()},
+        "groups": groups,
+        "passes": {arm: [_plain_values(repeat) for repeat in repeats] for arm, repeats in passes.items()},
+    }
+    print(_write(document))
+
+
+def _prompts(options: argparse.Namespace) -> tuple[Turns, frozenset[int]]:
+    """The suffixes of every chosen conversation, and the ids that would end a turn."""
+    checkpoint = load_checkpoint(options.model, device=torch.device("cpu"))
+    chosen = [one for one in CONVERSATIONS if one.category in options.categories]
+    turns = {one.name: suffixes(checkpoint.tokenizer, one.messages[: options.turns]) for one in chosen}
+    return turns, checkpoint.stop_ids
+
+
+def _draft_model(options: argparse.Namespace, stack: ExitStack) -> str:
+    """The reference for `model-K`: the given one, or a stand-in in a folder that lives as long as `stack`."""
+    if options.draft_model or all(name.kind != "model" for name in options.arms):
+        return str(options.draft_model)
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="draftscope-bench-")))
+    return str(build_stand_in(options.model, options.stand_in_layers, folder / "stand-in"))
+
+
+def _rows(turns: Turns, new: int) -> int:
+    """Rows that the longest conversation needs."""
+    return max(sum(map(len, parts)) + new * len(parts) for parts in turns.values()) + 8
+
+
+def _peaks(options: argparse.Namespace, settings: ArmSettings, turns: Turns) -> dict[str, int]:
+    """Peak memory by arm, over the conversation with the longest first message."""
+    longest = max(turns.values(), key=lambda parts: len(parts[0]))
+    print("Peak memory of each arm, in processes of their own")
+    return {str(name): peak_memory(name, settings, longest, torch.get_num_threads()) for name in options.arms}
+
+
+def _groups(turns: Turns) -> dict[str, list[str]]:
+    """Conversations by group: all, those with a long first message, and each category."""
+    groups = {"overall": list(turns)}
+    long = [name for name, parts in turns.items() if len(parts[0]) >= LONG]
+    if long:
+        groups["long first message"] = long
+    for one in CONVERSATIONS:
+        if one.name in turns:
+            groups.setdefault(one.category, []).append(one.name)
+    return groups
+
+
+def _past_the_end(passes: Passes, stop_ids: frozenset[int]) -> str:
+    """How much of what was decoded stands after the end of a turn, in the first arm."""
+    arm, repeats = next(iter(passes.items()))
+    turns = [tokens for one in repeats[0].values() for tokens in one.tokens]
+    past = sum(
+        len(tokens) - next((i for i, t in enumerate(tokens) if t in stop_ids), len(tokens) - 1) - 1 for tokens in turns
+    )
+    return f"{past} of {sum(map(len, turns))} tokens ({arm}) stand after an end of turn, which no arm stops at."
+
+
+def _heading(options: argparse.Namespace, place: dict[str, Any], dtype: str, device: str) -> str:
+    return (
+        f"{options.model}, {dtype} on {device}; {place['processor']}, {place['cores']} cores, {place['threads']} "
+        f"threads, OMP_WAIT_POLICY={place['omp_wait_policy']} for every arm; torch {place['torch']}, transformers "
+        f"{place['transformers']}, commit {place['commit'] or 'unknown'}; load {place['load_1min']:.1f} before.\n"
+        f"{options.turns} turns, {options.new} new tokens each, greedy, {options.repeat} repeats: median (least-most)."
     )
 
 
-def _write(rows: list[dict[str, Any]], options: argparse.Namespace, engine: Engine) -> str:
+def _notes(options: argparse.Namespace, widths: dict[int, int], past: str) -> str:
+    lines = [
+        f"Width of a round by most drafts K: {', '.join(f'K={k}: {w}' for k, w in sorted(widths.items()))}."
+        if widths
+        else "",
+        "decode: after the first token of each turn. whole: prompts included. first ms N: time to the first token of "
+        "turn N, as a fraction of generate's. predicted: tokens per round x plain step / round, over plain.",
+        past,
+    ]
+    if any(name.kind == "model" for name in options.arms) and not options.draft_model:
+        lines.append(
+            f"model-K drafts with a stand-in: the first {options.stand_in_layers} layers of the checkpoint, never "
+            "trained to draft. It shows the cost of the machinery, not the gain of a real draft model."
+        )
+    return "\n".join(line for line in lines if line)
+
+
+def _plain_values(repeat: dict[str, Pass]) -> dict[str, Any]:
+    """One repeat's passes for JSON, turn by turn; the rounds one by one would be most of the file."""
+    return {name: asdict(one) | {"splits": len(one.splits)} for name, one in repeat.items()}
+
+
+def _write(document: dict[str, Any]) -> str:
     """Save everything as JSON and say where."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"bench-{time.strftime('%Y%m%d-%H%M%S')}.json"
-    document = {
-        "checkpoint": engine.checkpoint.id,
-        "options": vars(options),
-        "settings": engine.new_trace().header.settings,
-        "versions": engine.new_trace().header.versions,
-        "machine": {"processor": platform.processor() or platform.machine(), "threads": torch.get_num_threads()},
-        "arms": rows,
-    }
     path.write_text(json.dumps(document, indent=1), encoding="utf-8")
     return f"Written to {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}."
 
