@@ -5,18 +5,20 @@ with. The template is rendered as text; where it shows an answer unchanged, that
 and only the text around it is tokenised. So a prompt is a function of the conversation alone, whatever the
 caches hold at the moment, and an answer is never tokenised otherwise than it was generated. If the rendered
 text cannot be taken apart, what follows the session's own decoded text is tokenised; failing that, all of it.
+What looks like a special token inside a message is hidden from all of this and stays text (`engine.inert`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from jinja2 import TemplateError
 
-from engine.detokenize import Vocabulary, decode_ids
+from engine.detokenize import decode_ids
 from engine.errors import EngineError
+from engine.inert import InertText
 
 Message = dict[str, str]
 Part = str | tuple[int, ...]
@@ -78,16 +80,24 @@ def build_prompt(
     `answers` maps indices of `messages` to what was generated there; `history` is the session's emitted one.
     Raises `EngineError` as `render` does.
     """
-    full = render(tokenizer, messages, header=True)
-    base = render(tokenizer, messages, header=False)
+    stops = frozenset(stop_ids)
+
+    def others() -> list[str]:
+        return [render(tokenizer, messages, header=True), decode_ids(tokenizer, history, specials=True)]
+
+    inert = InertText(tokenizer, [m["content"] for m in messages], stops, others)
+    shown = [{**m, "content": inert.hide(m["content"])} for m in messages]
+    given = {i: replace(a, text=inert.hide(a.text), rest=inert.hide(a.rest)) for i, a in answers.items()}
+    full = render(tokenizer, shown, header=True)
+    base = render(tokenizer, shown, header=False)
     header = full[len(base) :] if full.startswith(base) else ""
-    parts = _splice(tokenizer, messages, answers, full, frozenset(stop_ids)) if answers else None
+    parts = _splice(tokenizer, shown, given, full, stops) if given else None
     if parts is not None:
-        return _assemble(tokenizer, parts, header, "stored")
-    held = decode_ids(tokenizer, history, specials=True)
+        return _assemble(inert, parts, header, "stored")
+    held = inert.decode(history)
     if held and full.startswith(held):
-        return _assemble(tokenizer, [tuple(history), full[len(held) :]], header, "history")
-    return _assemble(tokenizer, [full], header, "text")
+        return _assemble(inert, [tuple(history), full[len(held) :]], header, "history")
+    return _assemble(inert, [full], header, "text")
 
 
 def _splice(
@@ -151,53 +161,18 @@ def _without_stop(ids: tuple[int, ...], stop_ids: frozenset[int]) -> tuple[int, 
 
 
 def _assemble(
-    tokenizer: Any, parts: Sequence[Part], header: str, source: Literal["stored", "history", "text"]
+    inert: InertText, parts: Sequence[Part], header: str, source: Literal["stored", "history", "text"]
 ) -> Prompt:
     """Tokenise the text parts, each in its place, and find the token edge before the live header."""
     ids: list[int] = []
     for part in parts[:-1]:
-        ids += part if isinstance(part, tuple) else encode(tokenizer, part, after=bool(ids))
+        ids += part if isinstance(part, tuple) else inert.encode(part, after=bool(ids))
     tail = parts[-1]
     assert isinstance(tail, str)
     start, after = len(ids), bool(ids)
-    ids += encode(tokenizer, tail, after=after)
+    ids += inert.encode(tail, after=after)
     if not header or not tail.endswith(header):
         return Prompt(ids, None, source)
-    before = encode(tokenizer, tail[: -len(header)], after=after)
+    before = inert.encode(tail[: -len(header)], after=after)
     edge = ids[start : start + len(before)] == before
     return Prompt(ids, start + len(before) if edge else None, source)
-
-
-def encode(tokenizer: Any, text: str, *, after: bool = False) -> list[int]:
-    """The ids of `text`, nothing added; with `after`, as it is tokenised behind other text.
-
-    SentencePiece tokenizers put a space before a text that begins with an ordinary piece. Behind an answer
-    that space would be an invention, so what comes before the first added token is then encoded behind an
-    anchor that is cut off again; which anchor works depends on the tokenizer, and decoding tells.
-    """
-    cut = _first_added(tokenizer, text) if after else 0
-    return _encode_behind(tokenizer, text[:cut]) + _encode(tokenizer, text[cut:])
-
-
-def _encode_behind(tokenizer: Any, text: str) -> list[int]:
-    """The ids of a text without added tokens, as it is tokenised behind other text."""
-    if not text:
-        return []
-    vocabulary = Vocabulary(tokenizer)
-    for anchor in [*tokenizer.all_special_tokens[:1], "\n", "."]:
-        head = _encode(tokenizer, anchor)
-        both = _encode(tokenizer, anchor + text)
-        if both[: len(head)] == head and vocabulary.decode(both) == vocabulary.decode(head) + text:
-            return both[len(head) :]
-    return _encode(tokenizer, text)
-
-
-def _encode(tokenizer: Any, text: str) -> list[int]:
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False)
-    return ids
-
-
-def _first_added(tokenizer: Any, text: str) -> int:
-    """Where the first added token begins in `text`, its length if there is none."""
-    found = [text.find(token.content) for token in tokenizer.added_tokens_decoder.values()]
-    return min((at for at in found if at >= 0), default=len(text))
