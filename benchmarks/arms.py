@@ -54,7 +54,7 @@ def build_arms(names: Sequence[ArmName], settings: ArmSettings) -> Arms:
     for name in names:
         if not name.stock and name.draft_len not in engines:
             engines[name.draft_len] = _engine(settings, name.draft_len, engines)
-    stock = _stock(settings) if any(name.stock for name in names) else None
+    stock = stock_model(settings) if any(name.stock for name in names) else None
     arms: list[Arm] = []
     for name in names:
         if name.stock:
@@ -95,7 +95,7 @@ def _engine(settings: ArmSettings, draft_len: int, known: dict[int, Engine]) -> 
     )
 
 
-def _stock(settings: ArmSettings) -> Any:
+def stock_model(settings: ArmSettings) -> Any:
     """The model as transformers loads it: ordinary linear layers, attention `sdpa`."""
     device = "cuda" if torch.cuda.is_available() and settings.device == "auto" else settings.device
     where = torch.device("cpu" if device == "auto" else device)
