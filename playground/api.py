@@ -119,6 +119,14 @@ class Endpoints:
 
         return _spoken(run)
 
+    def check(self, session_id: str) -> dict[str, Any]:
+        """Compare the session's answers with plain decoding and wait for the outcome: a `check` event."""
+
+        def run() -> dict[str, Any]:
+            return self._service.registry.get(session_id).check().result().to_dict()
+
+        return _spoken(run)
+
     def trace(self, session_id: str) -> list[dict[str, Any]]:
         """The session's events in order; [] before its first turn."""
 
@@ -130,7 +138,7 @@ class Endpoints:
 
     def bind(self) -> None:
         """Publish the endpoints; called inside a `gr.Blocks`."""
-        for name in ("chat", "continue_turn", "regenerate", "edit", "rewind", "trace"):
+        for name in ("chat", "continue_turn", "regenerate", "edit", "rewind", "check", "trace"):
             gr.api(getattr(self, name), api_name=name, concurrency_limit=CONCURRENT)
 
     def _options(

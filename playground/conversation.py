@@ -12,35 +12,34 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from engine.errors import EngineError
 from playground import said
+from playground.exactness import Check, check_session, verdict
 from playground.limits import Refused, TurnOptions, check_number
 from playground.rate import Rate
+from playground.sentences import BUSY, CHECKING, NOTHING, NOTHING_TO_CHECK, STOPPED, UNCHANGED, UNEXPECTED
 from playground.view import Outcome, Phase, View
 from playground.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat import ChatSession, Turn, TurnDelta
+    from engine.events import CheckEvent
     from playground.stream import DeltaStream
     from playground.viewer import Watch
 
 T = TypeVar("T")
-BUSY = "This conversation is already answering; wait for the end or press Stop. Your message was not sent."
-STOPPED = "Stopped before the first token; the message is back in its box."
-UNCHANGED = "Stopped before the first token; the conversation reads as before."
-NOTHING = "There is no message to answer yet; send one first."
-UNEXPECTED = (
-    "Something went wrong inside the app; the conversation is as it was before. The server's log has the details."
-)
 log = logging.getLogger(__name__)
 
 
 class Conversation:
     """A `ChatSession` behind a lock, driven by the worker. `sid` is the secret that opens it."""
 
-    def __init__(self, sid: str, worker: Worker, make_chat: Callable[[], ChatSession]) -> None:
+    def __init__(
+        self, sid: str, worker: Worker, make_chat: Callable[[], ChatSession], check: Check = check_session
+    ) -> None:
         self.sid = sid
         self.viewers: dict[str, Watch] = {}
         """Page session -> what that page has been shown."""
@@ -51,6 +50,9 @@ class Conversation:
         """Settings of the latest turn, for a page that comes back; None before the first."""
         self._worker = worker
         self._make_chat = make_chat
+        self._check = check
+        self._aside: threading.Thread | None = None
+        """Runs a check; a turn runs on the worker."""
         self._chat: ChatSession | None = None
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -75,7 +77,7 @@ class Conversation:
         """Queue a turn. Raises `Refused` while another one runs; then nothing has changed."""
 
         def turn() -> Turn:
-            return self._finish(self._ready(options).send(message, **self._keywords(options)))
+            return self._finish(self._ready(options).send(message, **options.of_turn(on_tokens=self._on_tokens)))
 
         return self._start(turn, lambda messages: said.with_question(messages, message), message)
 
@@ -86,7 +88,7 @@ class Conversation:
         """
 
         def turn() -> Turn:
-            return self._finish(self._ready(options).continue_turn(**self._keywords(options)))
+            return self._finish(self._ready(options).continue_turn(**options.of_turn(on_tokens=self._on_tokens)))
 
         return self._start(turn, said.resumed, resumes=True)
 
@@ -94,7 +96,7 @@ class Conversation:
         """Queue another answer to the last message. Raises `Refused` before the first message or while busy."""
 
         def turn() -> Turn:
-            return self._finish(self._ready(options).regenerate(**self._keywords(options)))
+            return self._finish(self._ready(options).regenerate(**options.of_turn(on_tokens=self._on_tokens)))
 
         self._require_messages()
         return self._start(turn, said.again)
@@ -106,7 +108,9 @@ class Conversation:
         """
 
         def turn() -> Turn:
-            return self._finish(self._ready(options).edit(number, message, **self._keywords(options)))
+            return self._finish(
+                self._ready(options).edit(number, message, **options.of_turn(on_tokens=self._on_tokens))
+            )
 
         self._require_messages()
         check_number("Message", number, 0, len(said.questions(self._view.messages)) - 1)
@@ -134,8 +138,24 @@ class Conversation:
 
         return self._start(rewind)
 
+    def check(self) -> Future[CheckEvent]:
+        """Compare what was generated with plain decoding, on a thread of its own, so that others are answered
+        meanwhile. Raises `Refused` before the first answer, or while busy."""
+        chat = self._chat
+        if chat is None or not self._view.messages:
+            raise Refused(NOTHING_TO_CHECK)
+
+        def progress(done: int, total: int) -> bool:
+            self._update(checked=(done, total))
+            return not self._stop.is_set()
+
+        def tell(event: CheckEvent) -> str:
+            return verdict(event, chat.session.engine.tokenizer)
+
+        return self._start(lambda: self._check(chat.session, progress), aside=True, tell=tell)
+
     def stop(self) -> None:
-        """End the running turn at the next poll: within one round, or one prefill chunk. Harmless when idle."""
+        """End the running turn or check at the next poll: within one forward. Harmless when idle."""
         if not self._view.running:
             return
         self._stop.set()
@@ -152,10 +172,16 @@ class Conversation:
     def close(self) -> None:
         """Release the engine's side. Only the worker calls it."""
         self._stop.set()
+        self.join()
         if self._chat is not None:
             self._chat.session.close()
             self._chat = self._applied = None
             self._system = ""
+
+    def join(self, timeout: float = 10.0) -> None:
+        """Wait for a check that was stopped."""
+        if self._aside is not None:
+            self._aside.join(timeout)
 
     def detach(self) -> None:
         """The engine is being replaced: begin anew with the next turn, and say so. Only the worker calls it."""
@@ -176,26 +202,36 @@ class Conversation:
         message: str = "",
         *,
         resumes: bool = False,
+        aside: bool = False,
+        tell: Callable[[T], str] = lambda _: "",
     ) -> Future[T]:
         future: Future[T] = Future()
         with self._lock:
             view = self._view
             if view.running:
-                raise Refused(BUSY)
+                raise Refused(CHECKING if view.phase == "checking" else BUSY)
             if resumes and not view.can_continue:
                 raise Refused("There is no unfinished answer to continue; send a message first.")
             self._stop.clear()
             self._rate, self._early = Rate(), False
             self.touched = time.monotonic()
-            shown = shows(view.messages)
-            self._set(running=True, phase="waiting", messages=shown, notice="", tok_s=None, can_continue=False)
+            shown, phase = shows(view.messages), "checking" if aside else "waiting"
+            rate = view.tok_s if aside else None
+            self._set(running=True, phase=phase, messages=shown, notice="", tok_s=rate, can_continue=False)
         before = len(said.answered(view.messages))
-        self._worker.submit(self.sid, lambda: self._run(work, message, before, future))
+        run = partial(self._run, work, message, before, future, tell)
+        if aside:
+            self._aside = threading.Thread(target=run, name="check", daemon=True)
+            self._aside.start()
+        else:
+            self._worker.submit(self.sid, run)
         return future
 
-    def _run(self, work: Callable[[], T], message: str, before: int, future: Future[T]) -> None:
+    def _run(
+        self, work: Callable[[], T], message: str, before: int, future: Future[T], tell: Callable[[T], str]
+    ) -> None:
         try:
-            if self._stop.is_set():
+            if self._stop.is_set() and self._view.phase != "checking":
                 raise Refused(STOPPED)
             result = work()
         except (EngineError, Refused) as known:
@@ -208,12 +244,12 @@ class Conversation:
             error.__cause__ = unknown
             future.set_exception(error)
         else:
-            self._end(message, before, "")
+            self._end(message, before, tell(result))
             future.set_result(result)
 
     def _end(self, message: str, before: int, notice: str) -> None:
         with self._lock:
-            messages = self._messages()
+            messages = said.on_page(self._chat)
             if message and len(messages) <= before + 1:  # a message without an answer is an older one
                 self._unsent, notice = message, notice or STOPPED
             elif self._early:
@@ -221,7 +257,7 @@ class Conversation:
             self.touched = time.monotonic()
             chat = self._chat
             can = chat is not None and chat.can_continue
-            self._set(running=False, phase="idle", messages=messages, notice=notice, can_continue=can)
+            self._set(running=False, phase="idle", checked=None, messages=messages, notice=notice, can_continue=can)
 
     def _ready(self, options: TurnOptions) -> ChatSession:
         if self._chat is None:
@@ -237,15 +273,6 @@ class Conversation:
         self.options = options
         self._update(phase="prefill")
         return self._chat
-
-    def _keywords(self, options: TurnOptions) -> dict[str, Any]:
-        return {
-            "max_new": options.max_new,
-            "burst": options.burst,
-            "overshoot": options.overshoot,
-            "stop": options.stop,
-            "on_tokens": self._on_tokens,
-        }
 
     def _on_tokens(self, delta: TurnDelta) -> bool:
         with self._lock:
@@ -263,11 +290,6 @@ class Conversation:
         self._early = not turn.tokens and turn.reason == "cancelled"
         self._update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate), tok_s=rate)
         return turn
-
-    def _messages(self) -> said.Messages:
-        if self._chat is None:
-            return ()
-        return tuple((m["role"], m["content"]) for m in self._chat.messages if m["role"] != "system")
 
     def _update(self, **changes: object) -> None:
         with self._lock:

@@ -19,6 +19,7 @@ from playground.limits import (
     stop_text,
 )
 from playground.said import questions
+from playground.sentences import PASSING
 from playground.service import Service
 from playground.viewer import Shown, Viewer, Watch, full
 
@@ -36,14 +37,14 @@ class Handlers:
         self._service = service
 
     def open(self, sid: str) -> tuple[Any, ...]:
-        """A tab arrives, with its id or ''. Returns the id it has from now on, a sentence, and its settings."""
+        """A tab arrives, with its id or ''. Returns the id it has from now on, twice, a sentence, and its settings."""
         refusal = ""
         try:
             conversation = self._service.registry.open(sid)
         except Refused:
             conversation, refusal = self._service.registry.new(), FORGOTTEN
         options = conversation.options or default_options(self._service)
-        return (conversation.sid, refusal, *shown_options(options))
+        return (conversation.sid, conversation.sid, refusal, *shown_options(options))
 
     def send(self, message: str, sid: str, *options: object) -> tuple[str, str]:
         """Begin a turn. Returns the message box's new text and a refusal, or ''."""
@@ -100,6 +101,14 @@ class Handlers:
             return str(refused)
         return ""
 
+    def check(self, sid: str) -> str:
+        """Begin an exactness check. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).check()
+        except Refused as refused:
+            return str(refused)
+        return ""
+
     def stop(self, sid: str) -> str:
         """Set the stop flag. Returns a refusal, or ''."""
         try:
@@ -116,14 +125,18 @@ class Handlers:
             return str(refused)
         return ""
 
-    def take_back(self, sid: str, message: str) -> Any:
-        """The message of a turn that never began returns to its box, in front of what was typed since."""
+    def settle(self, sid: str, message: str, refusal: object) -> tuple[Any, Any]:
+        """After following: the message of a turn that never began returns to its box, in front of what was typed
+        since, and a refusal that held only while something ran goes."""
         try:
-            unsent = self._service.registry.get(sid).take_unsent()
+            conversation = self._service.registry.get(sid)
         except Refused:
-            unsent = ""
-        # Without one the box is left alone: its text may be newer than what came with this call.
-        return "\n".join(part for part in (unsent, message) if part) if unsent else gr.skip()
+            return gr.skip(), gr.skip()
+        unsent = conversation.take_unsent()
+        over = refusal in PASSING and not conversation.view().running
+        # What does not change is left alone: it may be newer in the page than what came with this call.
+        box = "\n".join(part for part in (unsent, message) if part) if unsent else gr.skip()
+        return box, "" if over else gr.skip()
 
     async def follow(self, sid: str, request: gr.Request) -> AsyncIterator[Shown]:
         """Show a conversation until nothing more will change; a newer call of the same page takes over."""
@@ -148,16 +161,29 @@ class Handlers:
 
     def resync(self, data: object) -> str:
         """Everything a page's panels show, as JSON; '' for an id that is not known. Called by their script."""
-        sid = data[0] if isinstance(data, list) and data else data
-        try:
-            conversation: Conversation = self._service.registry.get(sid)
-        except Refused:
-            return ""
-        return full(self._service, conversation)
+        conversation = self._called(data)
+        return "" if conversation is None else full(self._service, conversation)
+
+    def news(self, data: object) -> int | None:
+        """The version of a conversation, for a tab that looks idle; None for an id that is not known."""
+        conversation = self._called(data)
+        return None if conversation is None else conversation.view().version
+
+    def trace_lines(self, data: object) -> str:
+        """A session's trace as JSON Lines; '' before its first turn or for an id that is not known."""
+        conversation = self._called(data)
+        chat = None if conversation is None else conversation.chat
+        return "" if chat is None else "".join(f"{line}\n" for line in chat.session.trace.export())
 
     def left(self, request: gr.Request) -> None:
         """A page was closed or reloaded; its conversation stays for a while."""
         self._service.registry.viewer_left(str(request.session_hash))
+
+    def _called(self, data: object) -> Conversation | None:
+        try:
+            return self._service.registry.get(data[0] if isinstance(data, list) and data else data)
+        except Refused:
+            return None
 
     def _options(self, options: tuple[object, ...]) -> TurnOptions:
         drafter, draft_len, max_new, burst, overshoot, stop, system = options

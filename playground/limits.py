@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from engine.errors import EngineError
 from engine.stop_strings import check_stop
@@ -34,6 +34,11 @@ class TurnOptions:
     """Stop strings."""
     system: str = ""
     """System message, '' for none; stays until changed."""
+
+    def of_turn(self, **more: Any) -> dict[str, Any]:
+        """Those that a turn takes as keywords, and `more`."""
+        own = {"max_new": self.max_new, "burst": self.burst, "overshoot": self.overshoot, "stop": self.stop}
+        return own | more
 
 
 def check_options(

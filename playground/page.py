@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground import tab
+from playground import tab, trace_row
 from playground.api import Endpoints
 from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
@@ -31,6 +31,7 @@ EXAMPLES = (
     "Explain in three sentences why the sky is blue.",
     "List five fruits. Then repeat the list in capital letters.",
 )
+_BACK = {"elem_id": "back", "html_template": "<span></span>", "js_on_load": tab.RETURN}
 SENTENCE = '<p class="says" role="status" aria-live="polite"></p>'
 ALERT = '<p class="says" role="alert"></p>'
 
@@ -53,6 +54,12 @@ class Page:
         def resync(data: object) -> str:  # Gradio marks server functions, and a bound method takes no mark
             return handlers.resync(data)
 
+        def news(data: object) -> int | None:
+            return handlers.news(data)
+
+        def trace_lines(data: object) -> str:
+            return handlers.trace_lines(data)
+
         self.sid = gr.Textbox(visible="hidden", elem_id="sid", label="Session")
         with gr.Column(elem_id="top"):
             gr.HTML(INTRO)
@@ -62,6 +69,8 @@ class Page:
                 self._talk()
                 self.history = HistoryControls()
                 self.options = decoding_controls(service.settings, default_options(service))
+                self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
+                self.back = gr.HTML("", **_BACK, server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())
                 self.panels = _view(panel_assets(), server_functions=[resync])
@@ -70,7 +79,8 @@ class Page:
         """Connect controls to handlers."""
         do = self._handlers
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        opened = page.load(do.open, [self.sid], [self.sid, self.refusal, *self.options], js=tab.OPEN, **quick)
+        told = [self.sid, self.trace, self.refusal, *self.options]
+        opened = page.load(do.open, [self.sid], told, js=tab.OPEN, **quick)
         opened.then(None, [self.sid], None, js=tab.KEEP, **quick)
         say = [self.message, self.sid, *self.options]
         sends = [
@@ -85,11 +95,11 @@ class Page:
             self.again.click(do.regenerate, [self.sid, *self.options], [self.refusal], **quick),
             self.clear.click(do.clear, [self.sid], [self.refusal], **quick),
             *self.history.wire(do, self.sid, self.options, self.refusal, quick),
-            self.back.change(lambda: "", None, [self.refusal], **quick),
+            self.check.click(do.check, [self.sid], [self.refusal], **quick),
         ]
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
-        for event in [opened, *sends, *others]:
-            shown = event.then(
+        for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
+            shown = follow(
                 do.follow,
                 [self.sid],
                 self._outputs(),
@@ -98,7 +108,7 @@ class Page:
                 concurrency_limit=None,
                 trigger_mode="multiple",
             )
-            shown.then(do.take_back, [self.sid, self.message], [self.message], **quick)
+            shown.then(do.settle, [self.sid, self.message, self.refusal], [self.message, self.refusal], **quick)
         page.unload(do.left)
 
     def _outputs(self) -> list[Any]:
@@ -112,6 +122,7 @@ class Page:
             self.stop,
             self.resume,
             self.again,
+            self.check,
             self.clear,
             *self.history.outputs,
         ]
@@ -151,10 +162,10 @@ class Page:
             self.status = _sentence("status", SENTENCE)
             self.resume = gr.Button("Continue", size="sm", elem_id="continue", scale=0, interactive=False)
             self.again = gr.Button("Regenerate", size="sm", elem_id="regenerate", scale=0, interactive=False)
+            self.check = gr.Button("Check exactness", size="sm", elem_id="check", scale=0, interactive=False)
             self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
         self.gauge = gr.HTML("", elem_id="gauge")
         self.tokens = _view(token_assets())
-        self.back = gr.HTML("", elem_id="back", html_template="<span></span>", js_on_load=tab.RETURN)
 
 
 def _view(assets: PanelAssets, **more: Any) -> gr.HTML:

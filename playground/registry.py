@@ -93,6 +93,8 @@ class Registry:
             live, self._live = list(self._live.values()), {}
         for conversation in live:
             conversation.stop()
+        for conversation in live:
+            conversation.join()
 
     def __len__(self) -> int:
         return len(self._live)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from playground.view import Message
+
+if TYPE_CHECKING:
+    from engine.chat import ChatSession
 
 Messages = tuple[Message, ...]
 COMING: Message = ("assistant", "")
+
+
+def on_page(chat: ChatSession | None) -> Messages:
+    """What a page shows of a chat at rest: its messages, the system message aside."""
+    return () if chat is None else tuple((m["role"], m["content"]) for m in chat.messages if m["role"] != "system")
 
 
 def answered(messages: Messages) -> Messages:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from engine.errors import EngineError
-from playground.conversation import UNEXPECTED, Conversation
+from playground.conversation import Conversation
+from playground.exactness import Check, check_session
 from playground.registry import Registry
+from playground.sentences import UNEXPECTED
 from playground.settings import Settings
 from playground.worker import Worker
 
@@ -47,12 +49,15 @@ class EngineFacts:
 
 
 class Service:
-    """Owns the worker, the registry and the engine. `load` and `chat_of` are passed in, so that tests need no model."""
+    """Owns the worker, the registry and the engine. What needs a model is passed in, so that tests need none."""
 
-    def __init__(self, settings: Settings, load: Load, chat_of: Callable[[Engine], ChatSession]) -> None:
+    def __init__(
+        self, settings: Settings, load: Load, chat_of: Callable[[Engine], ChatSession], check: Check = check_session
+    ) -> None:
         self.settings = settings
         self._load = load
         self._chat_of = chat_of
+        self._check = check
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._status = EngineStatus("loading", "Starting the engine")
@@ -121,7 +126,7 @@ class Service:
             self._status = replace(self._status, version=self._status.version + 1, **changes)  # type: ignore[arg-type]
 
     def _new_conversation(self, sid: str) -> Conversation:
-        return Conversation(sid, self.worker, self._make_chat)
+        return Conversation(sid, self.worker, self._make_chat, self._check)
 
     def _make_chat(self) -> ChatSession:
         if self._engine is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.events import Reason
+from playground.exactness import progress_line
 from playground.service import EngineFacts, EngineStatus
 from playground.text import html
 from playground.view import Outcome, View
@@ -33,6 +34,8 @@ def _running(view: View, engine: EngineStatus, ahead: int) -> str:
         return f"{engine.sentence}. Your message is next."
     if view.phase == "waiting":
         return f"Waiting for {ahead} other conversation{'s' * (ahead != 1)}." if ahead else "Starting."
+    if view.phase == "checking":
+        return progress_line(*view.checked) if view.checked else "Checking against plain decoding."
     if view.phase == "prefill":
         return "Reading the prompt."
     return f"Answering at {speed(view.tok_s)}." if view.tok_s else "Answering."

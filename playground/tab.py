@@ -1,4 +1,4 @@
-"""What the browser does on its own: keeps a tab's session id, and asks for news when a tab is looked at again."""
+"""What the browser does on its own: keeps a tab's session id, and asks for news while a tab is looked at."""
 
 from __future__ import annotations
 
@@ -31,9 +31,14 @@ KEEP = """
 (sid) => {
   window.draftscope = Object.assign(window.draftscope || {}, { sid });
   try { window.sessionStorage.setItem("draftscope.sid", sid); } catch (blocked) { /* then a reload begins anew */ }
+  const address = new URL(window.location.href);
+  if (address.searchParams.has("s") && address.searchParams.get("s") !== sid) {
+    address.searchParams.set("s", sid);
+    window.history.replaceState(window.history.state, "", address);
+  }
 }
 """
-"""Runs once the server has named the session."""
+"""Runs once the server has named the session. An address that asked for one nobody knows is put right."""
 
 SENTENCE = """
 const line = element.querySelector(".says");
@@ -44,6 +49,18 @@ say();
 """Shows a value as text, in a node that stays: a screen reader only follows a region that is not replaced."""
 
 RETURN = """
+// Another tab may go on with this session. While deltas arrive there is nothing to ask for; a hidden tab asks nothing.
+let asked = null, applied = -1;
+setInterval(async () => {
+  const store = window.__draftscope, sid = (window.draftscope || {}).sid;
+  if (document.hidden || !store || !sid) return;
+  if (store.applied !== applied) { applied = store.applied; return; }
+  let version = null;
+  try { version = await server.news(sid); } catch (offline) { return; }
+  if (version === null || version === store.state.s.version || version === asked) return;
+  asked = version;
+  trigger("change");
+}, 2000);
 let hidden = document.visibilityState === "hidden";
 document.addEventListener("visibilitychange", () => {
   const now = document.visibilityState === "hidden";
@@ -51,4 +68,4 @@ document.addEventListener("visibilitychange", () => {
   hidden = now;
 });
 """
-"""Fires when the tab is looked at again; another tab may have gone on with the same session."""
+"""Fires when the conversation has changed elsewhere, and when the tab is looked at again."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from engine.events import Reason
 
-Phase = Literal["idle", "waiting", "prefill", "decoding"]
+Phase = Literal["idle", "waiting", "prefill", "decoding", "checking"]
 Message = tuple[str, str]
 """Role (`user` or `assistant`) and text."""
 
@@ -38,3 +38,5 @@ class View:
     notice: str = ""
     """The last refusal or error, one sentence, or ''."""
     outcome: Outcome | None = None
+    checked: tuple[int, int] | None = None
+    """Tokens compared and tokens in all, while a check runs."""

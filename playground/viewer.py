@@ -11,6 +11,7 @@ import gradio as gr
 from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
 from playground.panels import LiveStatus
+from playground.panels.status import Phase
 from playground.said import questions
 from playground.service import Service
 from playground.status import engine_line, gauge, status_line
@@ -20,6 +21,16 @@ from playground.view import Message, View
 
 if TYPE_CHECKING:
     from engine.rewind_targets import RewindTarget
+
+
+PHASES: dict[str, Phase] = {
+    "idle": "idle",
+    "waiting": "prefill",
+    "prefill": "prefill",
+    "decoding": "decoding",
+    "checking": "idle",
+}
+"""A conversation's phases as the panels know them: they show rounds, and a check has none."""
 
 
 class Shown(NamedTuple):
@@ -34,6 +45,7 @@ class Shown(NamedTuple):
     stop: object
     resume: object
     again: object
+    check: object
     clear: object
     number: object
     edit: object
@@ -89,6 +101,7 @@ class Viewer:
                 stop=gr.update(interactive=view.running),
                 resume=gr.update(interactive=view.can_continue and not view.running),
                 again=gr.update(interactive=bool(view.messages) and not view.running),
+                check=gr.update(interactive=bool(view.messages) and not view.running),
                 clear=gr.update(interactive=bool(view.messages) and not view.running),
                 number=choices_update(numbers, changed=numbers != old_numbers),
                 edit=gr.update(interactive=bool(numbers) and not view.running),
@@ -147,11 +160,13 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
     """The readings that no event carries."""
     facts, settings = service.status.facts, service.settings
     loading = service.status.state == "loading" and facts is None
-    phase = "loading" if loading else "prefill" if view.phase == "waiting" else view.phase
+    phase: Phase = "loading" if loading else PHASES[view.phase]
+    answering = view.running and view.phase != "checking"
     chat = conversation.chat
     if chat is None:
         return LiveStatus(
-            running=view.running,
+            running=answering,
+            version=view.version,
             phase=phase,
             max_ctx=facts.max_ctx if facts else 0,
             drafter=settings.drafter,
@@ -159,7 +174,8 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
         )
     session = chat.session
     return LiveStatus(
-        running=view.running,
+        running=answering,
+        version=view.version,
         phase=phase,
         tok_s=view.tok_s or 0.0,
         state=session.state,

@@ -15,6 +15,8 @@ class LiveStatus:
     """One reading of a session, taken together with the events that led to it."""
 
     running: bool = False
+    version: int = 0
+    """Of the conversation: a page whose version is older than the server's asks for news."""
     phase: Phase = "idle"
     tok_s: float = 0.0
     """Emitted tokens per second of decoding, as the app measures it; 0.0 before the first round."""
@@ -36,6 +38,7 @@ class LiveStatus:
         """The fields the views read, JSON-ready. `tok_s` travels as a figure instead."""
         return {
             "running": self.running,
+            "version": self.version,
             "phase": self.phase,
             "state": self.state,
             "committed": self.committed,

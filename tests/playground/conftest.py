@@ -41,15 +41,17 @@ def running(
     from playground.launch import prepare_environment
 
     prepare_environment()
+    from playground.exactness import check_session
     from playground.handlers import Handlers
     from playground.page import build_page
     from playground.server import open_page
     from playground.service import Service
     from playground.settings import Settings
-    from tests.playground.fakes import FakeChat
+    from tests.playground.fakes import FakeChat, fake_check
 
     settings = Settings(port=free_port(), **settings_of)
-    service = Service(settings, load, cast(Any, chat_of or FakeChat))
+    check = check_session if chat_of else fake_check
+    service = Service(settings, load, cast(Any, chat_of or FakeChat), check)
     page = build_page(service, Handlers(service))
     open_page(page, settings)
     service.start()

@@ -53,9 +53,25 @@ class FakeEngine:
         self.trunk, self.width, self.max_draft_len = FakeTrunk(), 8, 7
         self.verdict = "Exact: rows of a round are bit-identical at width 8."
         self.closed = False
+        self.differs_at: int | None = None
+        """Where a check finds a difference."""
 
     def close(self) -> None:
         self.closed = True
+
+
+def fake_check(session: Any, progress: Callable[[int, int], bool]) -> ev.CheckEvent:
+    """As `check_exact`, at the engine's pace a token; every row counts as generated."""
+    total, at = len(session.committed), session.engine.differs_at
+    for done in range(total):
+        if not progress(done, total):
+            return session.trace.append(ev.CheckEvent(identical=False, tokens=done, cancelled=True))
+        if done == at:
+            return session.trace.append(
+                ev.CheckEvent(identical=False, tokens=done, index=done, expected=10, actual=11, gap=0.00125)
+            )
+        time.sleep(session.engine.pace)
+    return session.trace.append(ev.CheckEvent(identical=True, tokens=total))
 
 
 @dataclass

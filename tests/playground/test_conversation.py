@@ -13,7 +13,7 @@ from engine.errors import ContextFull, DrafterMismatch
 from playground.conversation import BUSY, STOPPED, UNCHANGED, UNEXPECTED, Conversation
 from playground.limits import Refused, TurnOptions
 from playground.worker import Worker
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.fakes import FakeChat, FakeEngine, fake_check
 
 Make = Callable[..., Conversation]
 OPTIONS = TurnOptions(max_new=40)
@@ -24,7 +24,7 @@ def make() -> Iterator[Make]:
     worker = Worker()
 
     def build(**engine: Any) -> Conversation:
-        return Conversation("0" * 32, worker, lambda: cast(Any, FakeChat(FakeEngine(**engine))))
+        return Conversation("0" * 32, worker, lambda: cast(Any, FakeChat(FakeEngine(**engine))), fake_check)
 
     yield build
     worker.close()
@@ -238,3 +238,39 @@ def test_stop_strings_and_the_system_message_reach_the_chat(make: Make) -> None:
     assert (chat.stop, chat.system) == (("x",), "Be brief.")
     talk.continue_turn(TurnOptions(max_new=5)).result(5)
     assert chat.system == ""
+
+
+def test_a_check_leaves_the_worker_to_others_and_its_conversation_busy(make: Make) -> None:
+    talk, other = make(pace=0.004, answer=60), make()
+    with pytest.raises(Refused, match="no answer to check yet"):
+        talk.check()
+    said = talk.send("hello", OPTIONS).result(5) and talk.view().messages
+    future = talk.check()
+    wait_for(lambda: talk.view().checked is not None)
+    for call in (lambda: talk.send("two", OPTIONS), talk.check, talk.clear):
+        with pytest.raises(Refused, match="is being checked"):
+            call()
+    other.send("meanwhile", OPTIONS).result(5)
+    assert not future.done() and talk.view().phase == "checking" and talk.view().messages == said
+    assert future.result(5).identical
+    assert talk.view().notice.startswith("Identical to plain decoding: ") and not talk.view().running
+    assert talk.view().messages == said and talk.view().can_continue and talk.view().checked is None
+
+
+def test_stop_ends_a_check_and_the_next_message_is_answered(make: Make) -> None:
+    talk = make(pace=0.02, answer=60)
+    talk.send("hello", OPTIONS).result(5)
+    future = talk.check()
+    wait_for(lambda: (talk.view().checked or (0, 0))[0] > 1)
+    talk.stop()
+    assert future.result(1).cancelled and "tokens identical so far" in talk.view().notice
+    assert talk.send("two", OPTIONS).result(5).tokens
+
+
+def test_a_failed_check_is_one_sentence_and_the_conversation_stays(make: Make) -> None:
+    talk = make()
+    talk.send("hello", OPTIONS).result(5)
+    cast(Any, talk)._check = lambda session, progress: 1 / 0
+    with pytest.raises(Refused, match="Something went wrong"):
+        talk.check().result(5)
+    assert talk.view().notice == UNEXPECTED and talk.send("two", OPTIONS).result(5).tokens

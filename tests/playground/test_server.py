@@ -163,6 +163,19 @@ def test_a_plain_http_call_may_leave_out_what_has_a_default(fake_app: RunningApp
     assert answer["reason"] == "stop" and len(answer["session"]) == 32
 
 
+def test_check_returns_the_event(fake_app: RunningApp, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.0)
+    sid = client.predict("hello", api_name="/chat", max_new=20)["session"]
+    done = client.predict(sid, api_name="/check")
+    assert done["kind"] == "check" and done["identical"] is True and done["tokens"] > 10
+    monkeypatch.setattr(fake_app.service.engine, "differs_at", 7)
+    found = client.predict(sid, api_name="/check")
+    assert (found["identical"], found["index"], found["expected"], found["actual"]) == (False, 7, 10, 11)
+    assert client.predict(sid, api_name="/trace")[-1] == found
+    with pytest.raises(AppError, match="not a session id"):
+        client.predict("", api_name="/check")
+
+
 def test_racing_calls_on_one_session_have_one_winner(fake_app: RunningApp, client: Client) -> None:
     sid = client.predict("hello", api_name="/chat", max_new=5)["session"]
     outcomes: list[str] = []
@@ -184,4 +197,4 @@ def test_racing_calls_on_one_session_have_one_winner(fake_app: RunningApp, clien
 
 def test_the_pages_own_handlers_take_no_public_name(client: Client) -> None:
     named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(named) == {"/chat", "/continue_turn", "/regenerate", "/edit", "/rewind", "/trace"}
+    assert set(named) == {"/chat", "/continue_turn", "/regenerate", "/edit", "/rewind", "/check", "/trace"}

@@ -1,0 +1,43 @@
+"""The exactness check: what runs it, how far it is in words, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.events import CheckEvent
+from playground.panels.token_text import Tokenizer, TokenTexts
+
+if TYPE_CHECKING:
+    from engine import SpecSession
+
+Progress = Callable[[int, int], bool]
+"""Told tokens compared and tokens in all; False stops."""
+Check = Callable[["SpecSession", Progress], CheckEvent]
+
+
+def check_session(session: SpecSession, progress: Progress) -> CheckEvent:
+    """`engine.check_exact`, imported with the first check."""
+    from engine import check_exact
+
+    return check_exact(session, progress)
+
+
+def progress_line(done: int, total: int) -> str:
+    """What a page says while a check runs."""
+    return f"Checking against plain decoding: {done:,} of {total:,} tokens identical so far."
+
+
+def verdict(check: CheckEvent, tokenizer: Tokenizer) -> str:
+    """The outcome in one sentence; a difference with both tokens, its position counted from 1, and the logit gap."""
+    count = f"{check.tokens:,} token{'s' * (check.tokens != 1)}"
+    if check.identical:
+        return f"Identical to plain decoding: {count}."
+    if check.cancelled or check.index is None or check.expected is None or check.actual is None:
+        return f"Check stopped: {count} identical so far."
+    text = TokenTexts(tokenizer)
+    gap = "" if check.gap is None else f", with logits {check.gap:.3g} apart"
+    return (
+        f"Not identical: after {count} that are, at position {check.index + 1:,} plain decoding gives "
+        f"“{text(check.expected)}” where this conversation has “{text(check.actual)}”{gap}."
+    )
