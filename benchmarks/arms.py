@@ -36,6 +36,8 @@ class ArmSettings:
     dtype: str
     max_ctx: int
     """Rows that the longest conversation needs."""
+    threads: int
+    """CPU threads, of every arm: engines do not choose their own here."""
 
 
 @dataclass
@@ -80,6 +82,7 @@ def _engine(settings: ArmSettings, draft_len: int, known: dict[int, Engine]) -> 
             max_draft_len=draft_len,
             max_ctx=settings.max_ctx,
             slots=1,
+            threads=settings.threads,
             debug=False,
         )
     return load_engine(
@@ -91,6 +94,7 @@ def _engine(settings: ArmSettings, draft_len: int, known: dict[int, Engine]) -> 
         dtype=settings.dtype,
         max_ctx=settings.max_ctx,
         slots=1,
+        threads=settings.threads,
         debug=False,
     )
 

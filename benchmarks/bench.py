@@ -50,7 +50,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     with ExitStack() as stack:
         turns, stop_ids = _prompts(options)
         settings = ArmSettings(
-            options.model, _draft_model(options, stack), options.device, options.dtype, _rows(turns, options.new)
+            options.model,
+            _draft_model(options, stack),
+            options.device,
+            options.dtype,
+            _rows(turns, options.new),
+            torch.get_num_threads(),
         )
         peaks = {} if options.no_memory else _peaks(options, settings, turns)
         built = build_arms(options.arms, settings)
@@ -103,7 +108,7 @@ def _peaks(options: argparse.Namespace, settings: ArmSettings, turns: Turns) -> 
     """Peak memory by arm, over the conversation with the longest first message."""
     longest = max(turns.values(), key=lambda parts: len(parts[0]))
     print("Peak memory of each arm, in processes of their own")
-    return {str(name): peak_memory(name, settings, longest, torch.get_num_threads()) for name in options.arms}
+    return {str(name): peak_memory(name, settings, longest) for name in options.arms}
 
 
 def _groups(turns: Turns) -> dict[str, list[str]]:

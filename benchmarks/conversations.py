@@ -73,18 +73,20 @@ CONVERSATIONS = (
         "tramway",
         "edit",
         (
-            "Summarise the following text in five sentences, and keep the names and the dates.\n\n" + _TEXT,
-            "Write the second paragraph of the text again, with short sentences.",
-            "Quote every sentence of the text that names Old Margaret or Young Margaret.",
+            "Read this text and then answer my question.\n\n"
+            + _TEXT
+            + "\n\nWhy did the tramway close in 1959, and why was it built again in 2016?",
+            "Summarise the whole text in five sentences.",
+            "Who was Ada Merrick, and how did she build the line?",
         ),
     ),
     Conversation(
         "lines",
         "repetition",
         (
-            "Repeat this sentence ten times, each time on its own line: A round drafts, verifies, accepts and commits.",
-            "Number the ten lines from 1 to 10 and keep the sentence as it is.",
-            "Now write the numbered list again in reverse order.",
+            "Write the numbers from 1 to 40 as a list, one per line, like this: Item 1 is ready.",
+            "Write the same list again, but with the word finished instead of ready.",
+            "Write the list once more, and start at 101.",
         ),
     ),
 )

@@ -62,7 +62,7 @@ def stock_forward_ms(model: Any, width: int, context: int, count: int) -> float:
 
 
 @contextmanager
-def threads(count: int) -> Iterator[None]:
+def threads_set_to(count: int) -> Iterator[None]:
     """`count` CPU threads inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)

@@ -22,10 +22,10 @@ NEW = 4
 """Tokens a turn: the peak is in loading and in the longest prompt."""
 
 
-def peak_memory(name: ArmName, settings: ArmSettings, suffixes: Sequence[Sequence[int]], threads: int) -> int:
+def peak_memory(name: ArmName, settings: ArmSettings, suffixes: Sequence[Sequence[int]]) -> int:
     """Bytes resident at most while `name` loads and decodes the conversation. Raises RuntimeError if that fails."""
     command = [sys.executable, "-m", "benchmarks.peak_memory", str(name), json.dumps(asdict(settings))]
-    command += [json.dumps([list(suffix) for suffix in suffixes]), str(threads)]
+    command += [json.dumps([list(suffix) for suffix in suffixes])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent.parent)
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -54,9 +54,10 @@ def main(argv: Sequence[str]) -> None:
     from benchmarks.arm_names import parse_arm
     from benchmarks.arms import ArmSettings, build_arms
 
-    name, settings, suffixes, threads = argv
-    torch.set_num_threads(int(threads))
-    (arm,) = build_arms([parse_arm(name)], ArmSettings(**json.loads(settings))).arms
+    name, text, suffixes = argv
+    settings = ArmSettings(**json.loads(text))
+    torch.set_num_threads(settings.threads)
+    (arm,) = build_arms([parse_arm(name)], settings).arms
     arm.run(json.loads(suffixes), NEW)
     print(resident_peak())
 

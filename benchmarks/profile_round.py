@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.arms import ArmSettings, stock_model
 from benchmarks.conversations import CONVERSATIONS
-from benchmarks.forward_times import forward_ms, products_ms, stock_forward_ms, threads
+from benchmarks.forward_times import forward_ms, products_ms, stock_forward_ms, threads_set_to
 from benchmarks.machine import machine
 from benchmarks.operators import Profile, profile_runs
 from benchmarks.prompts import suffixes
@@ -35,10 +35,16 @@ def main(argv: Sequence[str] | None = None) -> None:
         f"torch {place['torch']}, commit {place['commit'] or 'unknown'}, load {place['load_1min']:.1f} before; "
         f"{options.context} rows of context."
     )
-    torch.set_num_threads(max(cores))
-    engine = _load(options)
+    engine = _load(options, max(cores))
     plain = Engine(
-        engine.checkpoint, drafter="none", draft_len=0, max_draft_len=0, max_ctx=engine.max_ctx, slots=1, debug=False
+        engine.checkpoint,
+        drafter="none",
+        draft_len=0,
+        max_draft_len=0,
+        max_ctx=engine.max_ctx,
+        slots=1,
+        threads=max(cores),
+        debug=False,
     )
     for title, one, drafter in (
         (f"A round at width {engine.width}, ngram", engine, "ngram"),
@@ -67,7 +73,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _load(options: argparse.Namespace) -> Engine:
+def _load(options: argparse.Namespace, threads: int) -> Engine:
     rows = options.context + (options.runs + 2) * (options.draft_len + 1) + max(WIDTHS)
     return load_engine(
         options.model,
@@ -78,6 +84,7 @@ def _load(options: argparse.Namespace) -> Engine:
         dtype=options.dtype,
         max_ctx=rows,
         slots=1,
+        threads=threads,
         debug=False,
     )
 
@@ -115,7 +122,7 @@ def _profile_text(seen: Profile, top: int) -> str:
 
 
 def _widths_text(options: argparse.Namespace, engine: Engine, cores: Sequence[int]) -> str:
-    stock = stock_model(ArmSettings(options.model, "", "cpu", options.dtype, engine.max_ctx))
+    stock = stock_model(ArmSettings(options.model, "", "cpu", options.dtype, engine.max_ctx, engine.threads))
     trunk, context, count = engine.trunk, options.context, options.count
     measured: tuple[tuple[str, Callable[[int], float]], ...] = (
         ("forward", lambda width: forward_ms(trunk, width, context, count)),
@@ -125,7 +132,7 @@ def _widths_text(options: argparse.Namespace, engine: Engine, cores: Sequence[in
     )
     rows: list[dict[str, Any]] = []
     for number in cores:
-        with threads(number):
+        with threads_set_to(number):
             for name, time_at in measured:
                 times = {str(width): time_at(width) for width in WIDTHS}
                 rows.append({"what": name, "threads": number, **times})
