@@ -52,7 +52,6 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str],
 @pytest.fixture(scope="session")
 def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
     """`tiny_engine("llama", dtype="bfloat16", max_ctx=96)` -> an engine, shared by all who ask alike."""
-    import torch
 
     from engine import load_engine
 
@@ -61,7 +60,6 @@ def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
     def get(name: str, dtype: str = "float32", max_ctx: int = 256, max_draft_len: int = 7, slots: int = 4) -> Engine:
         key = (name, dtype, max_ctx, max_draft_len, slots)
         if key not in engines:
-            torch.set_num_threads(1)
             engines[key] = load_engine(
                 str(tiny_checkpoint(name)),
                 drafter="none",
@@ -71,6 +69,7 @@ def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
                 dtype=dtype,
                 max_ctx=max_ctx,
                 slots=slots,
+                threads=1,
             )
         return engines[key]
 
@@ -82,11 +81,8 @@ def tiny_engine(tiny_checkpoint: Callable[[str], Path]) -> Iterator[TinyEngine]:
 @pytest.fixture(scope="session")
 def default_engine() -> Iterator[Engine]:
     """The default checkpoint in float32 on the CPU, 1024 rows of context, drafter `ngram`, K = 7."""
-    import torch
-
     from engine import load_engine
 
-    torch.set_num_threads(2)
-    engine = load_engine("default", drafter="ngram", device="cpu", dtype="float32", max_ctx=1024, slots=3)
+    engine = load_engine("default", drafter="ngram", device="cpu", dtype="float32", max_ctx=1024, slots=3, threads=2)
     yield engine
     engine.close()

@@ -174,10 +174,13 @@ def test_a_broken_twin_fails_the_gate_on_the_default_checkpoint(default_engine, 
 
 @pytest.mark.slow
 def test_with_stock_products_the_probed_width_passes_and_a_width_of_5_fails():
-    """Packed products keep a row's bits at any width; torch's own do not, which is what the width probe is for."""
+    """Packed products keep a row's bits at any width; torch's own do not, which is what the width probe is for.
+
+    Two threads: how a product is shared among them decides which widths keep the bits, and one thread keeps them at 5.
+    """
     from engine import load_engine
 
-    engine = load_engine("default", device="cpu", dtype="float32", max_ctx=512, slots=1, pack=False)
+    engine = load_engine("default", device="cpu", dtype="float32", max_ctx=512, slots=1, threads=2, pack=False)
     assert engine.exact
     assert different_rows(engine, twins(engine)["engine"]) == 0
     assert different_rows(engine, twins(engine)["width 5"]) > 0
