@@ -149,6 +149,13 @@ def test_a_small_screen_has_no_sideways_scroll_and_chat_comes_first(
     assert tops == sorted(tops)
 
 
+def test_a_small_screen_shows_the_examples_whole_and_no_lone_dot(fake_app: RunningApp, tab: OpenTab) -> None:
+    one = tab(fake_app.url, width=390, height=844)
+    chat, example = one.page.locator("#chat").bounding_box(), one.page.locator("#chat .example").last.bounding_box()
+    assert chat and example and example["y"] + example["height"] <= chat["y"] + chat["height"] - 8
+    assert "·" not in one.page.locator("footer").inner_text()
+
+
 def test_settings_survive_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
     one = tab(fake_app.url)
     one.page.get_by_text("Decoding settings").click()
