@@ -67,6 +67,7 @@ class Engine:
         self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
         _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
         self.threads = _prepare(checkpoint, lambda: _choose_threads(self.trunk, max_draft_len + 1, threads))
+        self.trunk.threads = self.threads
         say("Measuring forward widths on this device", 0.8)
         self.widths = _prepare(checkpoint, lambda: plan_widths(self.trunk, max_draft_len))
         self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)

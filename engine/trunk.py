@@ -44,6 +44,9 @@ class Trunk:
         self.head_width = head_width
         """Columns given to the output head in every forward that needs logits: it too runs at one width."""
         self.forwards = 0
+        self.threads: int | None = None
+        """CPU threads of every forward, once chosen: the widths are probed at this count, and torch's own setting
+        belongs to whichever thread or engine set it last."""
         self._lock = threading.Lock()
         self._pre_norm: Tensor | None = None
         self._final_norm = _find_final_norm(self)
@@ -75,6 +78,8 @@ class Trunk:
         ids = torch.tensor([[*tokens, *[tokens[-1]] * pad]], device=self.device)
         positions = torch.arange(start, start + width, device=self.device).clamp_(max=start + n - 1).unsqueeze(0)
         with self._lock, torch.inference_mode():
+            if self.threads is not None and torch.get_num_threads() != self.threads:
+                torch.set_num_threads(self.threads)
             slot.write_at(start, width)
             self.forwards += 1
             if keep:

@@ -37,3 +37,32 @@ def test_threads_wait_asleep_unless_told_otherwise(given, expected):
 def test_an_engine_says_how_many_threads_it_uses(tiny_engine):
     engine = tiny_engine("llama")
     assert engine.new_session().trace.header.settings["threads"] == engine.threads >= 1
+
+
+def test_every_forward_runs_at_the_count_its_widths_were_probed_at(tiny_checkpoint):
+    """A second engine, or another Python thread, may have set torch to something else."""
+    import threading
+
+    import torch
+
+    from engine import generate_spec_session, load_engine
+
+    before = torch.get_num_threads()
+    engine = load_engine(str(tiny_checkpoint("llama")), max_ctx=64, threads=2)
+    seen: list[int] = []
+    engine.trunk.model.register_forward_hook(lambda *args: seen.append(torch.get_num_threads()))
+
+    def elsewhere() -> None:
+        torch.set_num_threads(1)
+        generate_spec_session(engine.new_session(), [5, 9], 4)
+
+    try:
+        torch.set_num_threads(1)
+        generate_spec_session(engine.new_session(), [5, 9], 4)
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert seen and set(seen) == {2} == {engine.threads}
+    finally:
+        torch.set_num_threads(before)
+        engine.close()
