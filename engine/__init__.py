@@ -8,13 +8,12 @@ from engine.threads import wait_asleep
 wait_asleep()
 
 from engine.burst import Burst, generate_spec_session
-from engine.chat import ChatSession, Turn, TurnDelta
+from engine.chat import ChatSession, RewindTarget, Turn, TurnDelta
 from engine.check import check_exact
 from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
 from engine.rewind import spec_rewind_to_checkpoint
-from engine.rewind_targets import RewindTarget
 from engine.session import SpecSession
 from engine.telemetry import SpecTelemetry
 

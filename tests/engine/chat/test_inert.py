@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from engine.chat import ChatSession
+from engine.chat.prompt import build_prompt, render
 from engine.errors import EngineError
 from engine.events import TurnEvent
-from engine.prompt import build_prompt, render
 from tests.chats import chat_with, last, refuse_poll
 from tests.factories import CHATML
 

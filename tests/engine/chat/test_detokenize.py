@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from engine.detokenize import Detokenizer, decode_ids, token_piece
+from engine.chat.detokenize import Detokenizer, decode_ids, token_piece
 from tests.vocabularies import TOKENIZERS
 
 CHARACTERS = st.one_of(

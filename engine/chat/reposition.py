@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.chat.prompt import Prompt, build_prompt
+from engine.chat.reuse import plan_reuse
 from engine.errors import ContextFull
 from engine.events import TurnEvent
-from engine.prompt import Prompt, build_prompt
-from engine.reuse import plan_reuse
 from engine.rewind import reset, spec_rewind_to_checkpoint
 
 if TYPE_CHECKING:
+    from engine.chat.transcript import Transcript
     from engine.session import SpecSession
-    from engine.transcript import Transcript
 
 
 def prompt_for(session: SpecSession, asked: Transcript, history: list[int]) -> Prompt:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.answer_text import AnswerText
-from engine.detokenize import Detokenizer
+from engine.chat.answer_text import AnswerText
+from engine.chat.detokenize import Detokenizer
 from engine.errors import SessionStateError
 from engine.events import Origin
 from engine.rewind import drop_overshoot
 
 if TYPE_CHECKING:
+    from engine.chat.turn import Turn, TurnRun
     from engine.session import SpecSession
-    from engine.turn import Turn, TurnRun
 
 
 class LastAnswer:

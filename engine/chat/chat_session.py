@@ -8,18 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.answer_text import AnswerText
 from engine.burst import Overshoot
+from engine.chat.answer_text import AnswerText
+from engine.chat.last_answer import LastAnswer, new_text
+from engine.chat.prompt import Answer, Message
+from engine.chat.reposition import prompt_for, reposition
+from engine.chat.rewind_targets import RewindTarget, RewindTargets
+from engine.chat.transcript import Transcript
+from engine.chat.turn import Turn, TurnRun
+from engine.chat.turn_settings import OnDelta, TurnDelta, TurnSettings, require_greedy, require_text
 from engine.errors import SessionStateError
 from engine.events import Reason
-from engine.last_answer import LastAnswer, new_text
-from engine.prompt import Answer, Message
-from engine.reposition import prompt_for, reposition
 from engine.rewind import reset, spec_rewind_to_checkpoint
-from engine.rewind_targets import RewindTarget, RewindTargets
-from engine.transcript import Transcript
-from engine.turn import Turn, TurnRun
-from engine.turn_settings import OnDelta, TurnDelta, TurnSettings, require_greedy, require_text
 
 if TYPE_CHECKING:
     from engine.engine import Engine

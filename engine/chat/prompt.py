@@ -5,7 +5,7 @@ with. The template is rendered as text; where it shows an answer unchanged, that
 and only the text around it is tokenised. So a prompt is a function of the conversation alone, whatever the
 caches hold at the moment, and an answer is never tokenised otherwise than it was generated. If the rendered
 text cannot be taken apart, what follows the session's own decoded text is tokenised; failing that, all of it.
-What looks like a special token inside a message is hidden from all of this and stays text (`engine.inert`).
+What looks like a special token inside a message is hidden from all of this and stays text (`engine.chat.inert`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 from jinja2 import TemplateError
 
-from engine.detokenize import decode_ids
+from engine.chat.detokenize import decode_ids
+from engine.chat.inert import InertText
 from engine.errors import EngineError
-from engine.inert import InertText
 
 Message = dict[str, str]
 Part = str | tuple[int, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.detokenize import Vocabulary
+from engine.chat.detokenize import Vocabulary
 
 
 def encode(tokenizer: Any, text: str, *, after: bool = False) -> list[int]:

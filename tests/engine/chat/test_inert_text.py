@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from engine.detokenize import decode_ids
-from engine.encoding import encode_plain
-from engine.inert import InertText
-from engine.prompt import Answer, build_prompt, render
+from engine.chat.detokenize import decode_ids
+from engine.chat.encoding import encode_plain
+from engine.chat.inert import InertText
+from engine.chat.prompt import Answer, build_prompt, render
 from tests.factories import CHATML, build_tokenizer
 from tests.vocabularies import TOKENIZERS, WORDS
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from engine.detokenize import Detokenizer
-from engine.stop_strings import StopMatcher
+from engine.chat.detokenize import Detokenizer
+from engine.chat.stop_strings import StopMatcher
 
 
 class AnswerText:

@@ -7,15 +7,15 @@ import random
 
 import pytest
 
-from engine.answer_text import AnswerText
 from engine.burst import generate_spec_session
 from engine.chat import ChatSession
-from engine.detokenize import Detokenizer
+from engine.chat.answer_text import AnswerText
+from engine.chat.detokenize import Detokenizer
+from engine.chat.turn import TurnRun
+from engine.chat.turn_settings import TurnSettings
 from engine.errors import ContextFull, EngineError, SessionStateError
 from engine.events import BurstEvent, OvershootEvent, PrefillEvent, RoundEvent, TurnEvent
 from engine.rewind import drop_overshoot
-from engine.turn import TurnRun
-from engine.turn_settings import TurnSettings
 from tests.factories import CHATML
 from tests.oracle import PlainOracle
 from tests.scripts import GarbageDrafter

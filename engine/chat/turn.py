@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from engine.answer_text import AnswerText
 from engine.burst import Burst, Overshoot, run_burst
+from engine.chat.answer_text import AnswerText
+from engine.chat.turn_settings import TurnDelta, TurnSettings
 from engine.errors import ContextFull
 from engine.events import Origin, OvershootEvent, PendingEvent, Reason, RoundEvent, TurnEvent
 from engine.take_back import take_back
 from engine.telemetry import SpecTelemetry
-from engine.turn_settings import TurnDelta, TurnSettings
 
 if TYPE_CHECKING:
     from engine.session import SpecSession

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from engine.encoding import encode
+from engine.chat.encoding import encode
+from engine.chat.prompt import Answer, build_prompt, render
+from engine.chat.reuse import plan_reuse
 from engine.errors import EngineError
-from engine.prompt import Answer, build_prompt, render
-from engine.reuse import plan_reuse
 from tests.factories import CHATML, build_tokenizer
 from tests.vocabularies import TOKENIZERS, byte_fallback_tokenizer, metaspace_tokenizer
 

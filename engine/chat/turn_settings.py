@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.burst import Overshoot
+from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError, SessionStateError
 from engine.events import Origin
-from engine.stop_strings import check_stop
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TurnSettings:
     """Tokens asked of the session at a time."""
     overshoot: Overshoot = "keep"
     stop: Sequence[str] = ()
-    """Stop strings; see `engine.stop_strings`."""
+    """Stop strings; see `engine.chat.stop_strings`."""
     on_tokens: OnDelta | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

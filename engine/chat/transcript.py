@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from engine.chat.prompt import Answer, Message
 from engine.errors import EngineError, SessionStateError
-from engine.prompt import Answer, Message
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine.detokenize import Detokenizer
-from engine.encoding import encode, encode_plain
+from engine.chat.detokenize import Detokenizer
+from engine.chat.encoding import encode, encode_plain
 
 _PRIVATE = range(0xF0000, 0xFFFFE)
 """Code points of the first private-use plane: no template treats one as space, and their case never changes."""
@@ -56,7 +56,7 @@ class InertText:
         return self._hidden.sub(lambda match: self._signs[match[0]], text) if self._hidden else text
 
     def encode(self, text: str, *, after: bool = False) -> list[int]:
-        """The ids of a text with signs; `after` as for `engine.encoding.encode`."""
+        """The ids of a text with signs; `after` as for `engine.chat.encoding.encode`."""
         if self._sign is None:
             return encode(self._tokenizer, text, after=after)
         ids: list[int] = []

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.answer_text import AnswerText
-from engine.detokenize import Detokenizer
+from engine.chat.answer_text import AnswerText
+from engine.chat.detokenize import Detokenizer
+from engine.chat.stop_strings import StopMatcher, check_stop
 from engine.errors import EngineError
-from engine.stop_strings import StopMatcher, check_stop
 from tests.factories import build_tokenizer
 
 STOPS = st.lists(st.text("ab\n", min_size=1, max_size=5), max_size=4)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from engine.detokenize import token_piece
+from engine.chat.detokenize import token_piece
 from engine.events import TurnEvent
 
 Decision = Literal["extend", "rewind", "prime"]
