@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 if TYPE_CHECKING:
-    from engine.rewind_targets import RewindTarget
+    from engine.chat.rewind_targets import RewindTarget
 
 Choices = list[tuple[str, int]]
 """Line and value."""

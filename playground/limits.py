@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
-from engine.stop_strings import check_stop
 from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
 
 Overshoot = Literal["keep", "trim"]

@@ -46,4 +46,4 @@ save.addEventListener("click", async () => {
 
 def options() -> dict[str, Any]:
     """Keyword arguments for `gr.HTML`; its value is the session id; `server_functions=[trace_lines]` comes on top."""
-    return {"elem_id": "trace", "html_template": TEMPLATE, "js_on_load": SCRIPT}
+    return {"elem_id": "trace", "html_template": TEMPLATE, "js_on_load": SCRIPT, "apply_default_css": False}

@@ -20,7 +20,7 @@ from playground.text import inert
 from playground.view import Message, View
 
 if TYPE_CHECKING:
-    from engine.rewind_targets import RewindTarget
+    from engine.chat.rewind_targets import RewindTarget
 
 
 PHASES: dict[str, Phase] = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import events as ev
+from engine.chat.rewind_targets import RewindTarget
 from engine.errors import DrafterMismatch, SessionStateError
-from engine.rewind_targets import RewindTarget
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace, TraceHeader
 

@@ -195,8 +195,12 @@ def test_a_new_stream_forgets_a_zoom_and_an_empty_chart_shows_its_hint_alone(vis
     hidden = f"{PLOTS}.map((plot) => getComputedStyle(plot).visibility)"
     assert page.evaluate(hidden) == ["hidden"] * 4
     rounds = [[r, 0, 0, 10 + r, 1, [2, 3], 4, "123", 12 + r, 5.0] for r in range(90)]
-    ingest(page, 1, r=rounds, s={"running": False})
+    counts = {"n": 1540, "tested": [1540] * 7, "accepted": [90] * 7}
+    ingest(page, 1, r=rounds, s={"running": False}, a=counts)
     page.wait_for_function(f"{FATE}.xaxis.range[1] > 88")
+    ticks = page.locator("[data-panel=acceptance] .xtick text")
+    ticks.first.wait_for(state="attached")
+    assert not [t for t in ticks.evaluate_all("nodes => nodes.map((n) => n.getAttribute('transform'))") if "rotate(90" in t]
     drag_zoom(page)
     page.wait_for_function("document.querySelector('.ds-follow').getAttribute('aria-pressed') === 'false'")
     page.evaluate(

@@ -19,7 +19,7 @@ function createAcceptancePanel(root) {
     const bands = counts.accepted.map((k) => wilson(k, counts.n));
     const hover = positions.map((p, i) => `<b>draft ${p}</b><br>${counts.accepted[i]} of ${counts.n} rounds that drafted: ${percent(counts.accepted[i], counts.n)}`
       + `<br>${counts.accepted[i]} of ${counts.tested[i]} times it was reached: ${percent(counts.accepted[i], counts.tested[i])}`);
-    const narrow = frame.host.clientWidth < 46 * positions.length;
+    const narrow = frame.host.clientWidth - 62 < 50 * positions.length; // pixels for "n=1234" beside its neighbours
     frame.plot.draw([
       { type: 'bar', name: 'per round', x: positions, y: perRound, marker: { color: colours.accepted }, width: 0.62, hovertext: hover, hoverinfo: 'text',
         error_y: { type: 'data', symmetric: false, array: bands.map((b, i) => b[1] - (perRound[i] ?? 0)), arrayminus: bands.map((b, i) => (perRound[i] ?? 0) - b[0]), color: colours.idle, thickness: 1.2, width: 3 } },
