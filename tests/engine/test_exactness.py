@@ -129,6 +129,22 @@ def test_greedy_tokens_do_not_depend_on_how_they_are_decoded(tiny_engine, arch, 
     assert arm.rejected > 1000
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_draft_model_changes_no_token(tiny_engine, tiny_checkpoint, arch, dtype):
+    """Drafting by the trunk's own weights, which is mostly right, and by another architecture's, which is not."""
+    engine = tiny_engine(arch, dtype)
+    arm = Arm(engine, PlainOracle(engine), VOCAB)
+    script = tiny_script(VOCAB, seed=ARCHS.index(arch))
+    other = ARCHS[(ARCHS.index(arch) + 1) % len(ARCHS)]
+    modes = itertools.cycle(OVERSHOOT)
+    for ref, draft_len, burst in itertools.product((arch, other), (1, 4, 7), (1, 3, None)):
+        arm.run(script, Combination(f"model:{tiny_checkpoint(ref)}", draft_len, burst, 8, next(modes)))
+    assert arm.accepted > 200
+    assert arm.rejected > 200
+
+
 def test_gemma2_alternating_windows_and_soft_caps_are_exact_too(tiny_engine):
     engine = tiny_engine("gemma2")
     arm = Arm(engine, PlainOracle(engine), VOCAB)

@@ -79,14 +79,17 @@ class SessionMachine(RuleBasedStateMachine):
     in_traces: ClassVar[list[int]]
     seen: ClassVar[Counter[str]]
     slots: ClassVar[int]
+    draft_model: ClassVar[str]
 
-    @initialize(draft_len=st.integers(1, 7), drafter=st.sampled_from(["none", "ngram", "garbage"]))
+    @initialize(draft_len=st.integers(1, 7), drafter=st.sampled_from(["none", "ngram", "garbage", "model"]))
     def begin(self, draft_len, drafter):
         session = self.engine.new_session(drafter=self._drafter(drafter), draft_len=draft_len)
         self.model = SessionModel(self.engine, self.oracle, session)
         self.model.check()
 
     def _drafter(self, name):
+        if name == "model":
+            return self.draft_model
         if name != "garbage":
             return name
 
@@ -164,7 +167,7 @@ class SessionMachine(RuleBasedStateMachine):
     def reset(self):
         self.model.reset()
 
-    @rule(drafter=st.sampled_from(["none", "ngram", "garbage"]), draft_len=st.integers(1, 7))
+    @rule(drafter=st.sampled_from(["none", "ngram", "garbage", "model"]), draft_len=st.integers(1, 7))
     def change_drafter(self, drafter, draft_len):
         self.model.session.set_drafter(self._drafter(drafter), draft_len)
         self.model.check()
@@ -199,12 +202,13 @@ class SessionMachine(RuleBasedStateMachine):
             self.model.session.close()
 
 
-def walk(engine, slots) -> Counter[str]:
-    """Run the machine on `engine` and return what its walks saw, all forwards accounted for."""
+def walk(engine, slots, draft) -> Counter[str]:
+    """Run the machine on `engine`, with `draft` for a draft model; what its walks saw, all forwards accounted for."""
     oracle = PlainOracle(engine)
     in_traces: list[int] = []
     seen: Counter[str] = Counter()
     shared = {"engine": engine, "oracle": oracle, "in_traces": in_traces, "seen": seen, "slots": slots}
+    shared["draft_model"] = f"model:{draft}"
     counter = ForwardCounter(engine)
     try:
         run_state_machine_as_test(type("Walk", (SessionMachine,), shared), settings=WALKS)
@@ -217,12 +221,15 @@ def walk(engine, slots) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_session_keeps_its_contract_on_random_walks(tiny_engine):
-    """Three engines; on the last, which has two slots, rivals also take the session's rows away."""
-    seen = walk(tiny_engine("llama", "float32", max_ctx=MAX_CTX), slots=4)
-    seen += walk(tiny_engine("mistral", "bfloat16", max_ctx=MAX_CTX), slots=4)
+def test_a_session_keeps_its_contract_on_random_walks(tiny_engine, tiny_checkpoint):
+    """Three engines; on the last, which has two slots, rivals also take the session's rows away.
+
+    The draft models: the trunk itself, another architecture, and the trunk again.
+    """
+    seen = walk(tiny_engine("llama", "float32", max_ctx=MAX_CTX), 4, tiny_checkpoint("llama"))
+    seen += walk(tiny_engine("mistral", "bfloat16", max_ctx=MAX_CTX), 4, tiny_checkpoint("qwen2"))
     assert not seen["evicted"]
-    seen += walk(tiny_engine("qwen3", "float32", max_ctx=MAX_CTX, slots=2), slots=2)
+    seen += walk(tiny_engine("qwen3", "float32", max_ctx=MAX_CTX, slots=2), 2, tiny_checkpoint("qwen3"))
     assert seen["evicted"] > 20
     missed = EVERYWHERE - set(seen)
     assert not missed, f"the walks never saw: {missed}"
