@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], bool]
 """Told tokens compared and tokens in all; False stops."""
+POLL_S = 0.1
 Check = Callable[["SpecSession", Progress], CheckEvent]
 
 
@@ -23,8 +25,28 @@ def check_session(session: SpecSession, progress: Progress) -> CheckEvent:
     return check_exact(session, progress)
 
 
+class OneAtATime:
+    """A check that waits for others: each has rows of its own, and many at once would fill the memory."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._lock = threading.Lock()
+
+    def __call__(self, session: SpecSession, progress: Progress) -> CheckEvent:
+        """Run the check when no other one runs; while it waits, `progress` is told of 0 tokens in all."""
+        while not self._lock.acquire(timeout=POLL_S):
+            if not progress(0, 0):
+                return CheckEvent(identical=False, tokens=0, cancelled=True)
+        try:
+            return self._check(session, progress)
+        finally:
+            self._lock.release()
+
+
 def progress_line(done: int, total: int) -> str:
-    """What a page says while a check runs."""
+    """What a page says while a check runs, or waits."""
+    if not total:
+        return "Waiting for another check to end."
     return f"Checking against plain decoding: {done:,} of {total:,} tokens identical so far."
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.errors import EngineError
 from playground.conversation import Conversation
-from playground.exactness import Check, check_session
+from playground.exactness import Check, OneAtATime, check_session
 from playground.registry import Registry
 from playground.sentences import UNEXPECTED
 from playground.settings import Settings
@@ -57,7 +57,7 @@ class Service:
         self.settings = settings
         self._load = load
         self._chat_of = chat_of
-        self._check = check
+        self._check = OneAtATime(check)
         self._engine: Engine | None = None
         self._lock = threading.Lock()
         self._status = EngineStatus("loading", "Starting the engine")

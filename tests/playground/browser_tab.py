@@ -15,7 +15,8 @@ class Tab:
 
     def __post_init__(self) -> None:
         expect(self.page.locator("#send")).to_be_enabled(timeout=60_000)
-        self.page.wait_for_function("() => (window.draftscope || {}).sid", timeout=30_000)
+        named = "() => (window.draftscope || {}).sid && window.sessionStorage.getItem('draftscope.sid')"
+        self.page.wait_for_function(named, timeout=30_000)
 
     @property
     def sid(self) -> str:

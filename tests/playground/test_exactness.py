@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
 
 import pytest
 
 from engine.chat import ChatSession
 from engine.events import CheckEvent
 from playground.conversation import Conversation
-from playground.exactness import progress_line, verdict
+from playground.exactness import OneAtATime, progress_line, verdict
 from playground.limits import TurnOptions
 from playground.worker import Worker
 from tests.playground.fakes import FakeTokenizer
@@ -34,7 +35,27 @@ def test_the_outcome_is_one_sentence(event: CheckEvent, says: str) -> None:
     assert verdict(event, FakeTokenizer()) == says
 
 
+def test_checks_run_one_at_a_time_and_one_that_waits_can_be_stopped() -> None:
+    release, running = threading.Event(), threading.Event()
+
+    def check(session: Any, progress: Callable[[int, int], bool]) -> CheckEvent:
+        running.set()
+        assert release.wait(10)
+        return CheckEvent(identical=True, tokens=session)
+
+    line, told = OneAtATime(check), []
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(line, cast(Any, 1), lambda done, total: True)
+        assert running.wait(10)
+        second = line(cast(Any, 2), lambda done, total: bool(told.append((done, total))))
+        assert second.cancelled and told == [(0, 0)] and not first.done()
+        release.set()
+        assert first.result(10).tokens == 1
+    assert line(cast(Any, 3), lambda done, total: False).tokens == 3, "free again"
+
+
 def test_progress_is_one_sentence() -> None:
+    assert progress_line(0, 0) == "Waiting for another check to end."
     assert progress_line(412, 600) == "Checking against plain decoding: 412 of 600 tokens identical so far."
 
 

@@ -27,7 +27,7 @@ def test_an_address_that_nobody_knows_is_put_right(fake_app: RunningApp, tab: Op
     one.expect_idle()
     one.page.reload()
     one.page.wait_for_function("() => (window.draftscope || {}).sid")
-    expect(one.answers()).to_have_count(1)
+    expect(one.answers()).to_have_count(1, timeout=20_000)
     assert one.sid == sid and one.page.locator("#refusal").inner_text().strip() == ""
 
 
