@@ -62,11 +62,14 @@ def main(argv: Sequence[str] | None = None) -> None:
         place = machine()
         print(_heading(options, place, built.dtype, built.device))
         passes = measure(built.arms, turns, options.new, options.repeat)
-    groups = {name: group_figures(passes, members) for name, members in _groups(turns).items()}
+    members = _groups(turns)
+    groups = {name: group_figures(passes, conversations) for name, conversations in members.items()}
     for row in groups["overall"]:
         row["peak_bytes"] = peaks.get(row["arm"])
     for name, rows in groups.items():
-        print(f"\n{name}\n{speed_table(rows)}")
+        same = [other for other in members if members[other] == members[name]]  # a group of one is also its category
+        if name == same[0]:
+            print(f"\n{', '.join(same)}\n{speed_table(rows)}")
     print(f"\nrounds and memory, overall\n{round_table(groups['overall'])}\n")
     widths = {name: engine.width for name, engine in built.engines.items()}
     print(_notes(options, widths, _past_the_end(passes, stop_ids)))

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.profile_round`: where the time of one round and of one plain step goes.
+"""`python -m benchmarks.profile_round`: where the time of a round, a plain step and a prefill goes.
 
 Prints each by operator, the shares of matrix products, attention and the rest, and the milliseconds of a forward at
 several widths and numbers of threads, beside its matrix products alone and transformers' own forward.
@@ -20,6 +20,7 @@ from benchmarks.operators import Profile, profile_runs
 from benchmarks.prompts import suffixes
 from benchmarks.tables import aligned
 from engine import Engine, SpecSession, generate_spec_session, load_engine
+from engine.engine import PREFILL_CHUNK
 from engine.round import Round
 
 WIDTHS = (1, 4, 8, 64)
@@ -53,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         session = _primed(one, drafter, options.context)
         print(f"\n{title}, {max(cores)} threads\n{_profile_text(_profiled(session, options.runs), options.top)}")
         session.close()
+    prefill = profile_runs(_prefill_chunk(engine, options.context), options.runs)
+    print(f"\nA prefill of {PREFILL_CHUNK} tokens, {max(cores)} threads\n{_profile_text(prefill, options.top)}")
     print(f"\nMilliseconds of one forward, median of {options.count}\n{_widths_text(options, engine, cores)}")
 
 
@@ -99,6 +102,14 @@ def _primed(engine: Engine, drafter: str, context: int) -> SpecSession:
 
 def _profiled(session: SpecSession, runs: int) -> Profile:
     return profile_runs(lambda: Round(session, frozenset()).run(), runs)
+
+
+def _prefill_chunk(engine: Engine, context: int) -> Callable[[], object]:
+    """One prefill forward after `context` rows, which can be run again and again."""
+    slot = engine.trunk.new_slot(context + PREFILL_CHUNK)
+    slot.truncate(context)
+    tokens, last = list(range(PREFILL_CHUNK)), [PREFILL_CHUNK - 1]
+    return lambda: engine.trunk.forward(slot, context, tokens, PREFILL_CHUNK, keep=last)
 
 
 def _profile_text(seen: Profile, top: int) -> str:
