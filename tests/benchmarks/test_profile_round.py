@@ -16,7 +16,8 @@ def test_it_prints_both_profiles_and_the_widths(tiny_checkpoint, capsys):
         f"--model {tiny_checkpoint('llama')} --context 48 --runs 2 --count 2 --top 4 --threads 1".split()
     )
     printed = capsys.readouterr().out
-    for words in ("A round at width 8, ngram, 1 threads", "A plain step at width 1", "A prefill of 64", "python", "transformers, sdpa"):
+    titles = ("A round at width 8, ngram, 1 threads", "A plain step at width 1", "A prefill of 64 tokens")
+    for words in (*titles, "python", "transformers, sdpa"):
         assert words in printed
     for width in (1, 4, 8, 64):
         assert f"width {width}" in printed
