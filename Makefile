@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 7860
 
-.PHONY: run test bench lint format fetch chromium clean
+.PHONY: run test bench profile lint format fetch chromium clean
 
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
@@ -15,6 +15,10 @@ test: $(VENV)/.dev-stamp chromium fetch
 
 bench: $(VENV)/.run-stamp fetch
 	$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
+
+# Where the time of a round goes, by operator.
+profile: $(VENV)/.run-stamp fetch
+	$(BIN)/python -m benchmarks.profile_round $(PROFILE_ARGS)
 
 lint: $(VENV)/.dev-stamp
 	$(BIN)/ruff check .
