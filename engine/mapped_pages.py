@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import mmap
-from collections.abc import Iterable
 from pathlib import Path
 
 from torch import Tensor
@@ -17,24 +16,26 @@ from torch import Tensor
 _MAPS = Path("/proc/self/maps")
 
 
-def let_go_of_pages(weights: Iterable[Tensor]) -> int:
-    """Give back the whole pages of each weight that lies in a mapped file; returns their bytes. No-op elsewhere.
+class MappedFiles:
+    """The `.safetensors` files mapped into this process at this moment; none where the system is not Linux."""
 
-    Only for weights that nobody has written to: a page of a mapped file that was changed in memory would come back as
-    it is in the file.
-    """
-    ranges = _file_ranges()
-    if not ranges:
-        return 0
-    libc, freed = ctypes.CDLL(None), 0
-    for weight in weights:
+    def __init__(self) -> None:
+        self._ranges = _file_ranges()
+        self._libc = ctypes.CDLL(None) if self._ranges else None
+
+    def let_go(self, weight: Tensor) -> int:
+        """Give back the whole pages of a weight that lies in a mapped file; returns their bytes, 0 for any other.
+
+        Only for weights that nobody has written to: a page of a mapped file that was changed in memory would come back
+        as it is in the file.
+        """
         start = -(-weight.data_ptr() // mmap.PAGESIZE) * mmap.PAGESIZE
         end = (weight.data_ptr() + weight.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
-        at = bisect.bisect_right(ranges, (start, 2**64)) - 1
-        if start < end and at >= 0 and end <= ranges[at][1]:
-            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), ctypes.c_int(mmap.MADV_DONTNEED))
-            freed += end - start
-    return freed
+        at = bisect.bisect_right(self._ranges, (start, 2**64)) - 1
+        if self._libc is None or start >= end or at < 0 or end > self._ranges[at][1]:
+            return 0
+        self._libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), ctypes.c_int(mmap.MADV_DONTNEED))
+        return end - start
 
 
 def _file_ranges() -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from engine.mapped_pages import let_go_of_pages
+from engine.mapped_pages import MappedFiles
 
 ROWS_HINT = 8
 """Rows the packed layout is chosen for; results do not depend on it."""
@@ -58,8 +58,12 @@ def pack_linears(model: nn.Module) -> int:
         for name, child in parent.named_children()
         if isinstance(child, nn.Linear) and can_pack(child)
     ]
+    packed = {id(child) for _, _, child in found}
+    # a tied embedding is still read
+    kept = {p.data_ptr() for m in model.modules() if id(m) not in packed for p in m.parameters(recurse=False)}
+    files = MappedFiles()
     for parent, name, child in found:
         setattr(parent, name, PackedLinear(child))
-    kept = {parameter.data_ptr() for parameter in model.parameters()}  # a tied embedding is still read
-    let_go_of_pages([child.weight for _, _, child in found if child.weight.data_ptr() not in kept])
+        if child.weight.data_ptr() not in kept:
+            files.let_go(child.weight)  # at once, so that the two copies of all weights never stand side by side
     return len(found)

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from engine import load_engine
-from engine.mapped_pages import let_go_of_pages
+from engine.mapped_pages import MappedFiles
 from engine.packed_linear import PackedLinear, can_pack, pack_linears
 
 SHAPES = [(48, 48), (97, 33), (331, 64), (4, 48), (576, 1536), (1536, 576)]
@@ -84,8 +84,8 @@ def test_pages_of_a_mapped_file_are_given_back_and_come_again(tmp_path):
     save_file({"a": expected, "b": torch.ones(8)}, tmp_path / "w.safetensors")
     mapped = load_file(tmp_path / "w.safetensors")
     assert torch.equal(mapped["a"], expected)
-    before = psutil.Process().memory_info().rss
-    assert let_go_of_pages([mapped["a"]]) > 31e6
+    before, files = psutil.Process().memory_info().rss, MappedFiles()
+    assert files.let_go(mapped["a"]) > 31e6
     assert before - psutil.Process().memory_info().rss > 25e6
     assert torch.equal(mapped["a"], expected)
-    assert let_go_of_pages([torch.zeros(1 << 20)]) == 0, "memory of our own is never touched"
+    assert files.let_go(torch.zeros(1 << 20)) == 0, "memory of our own is never touched"
