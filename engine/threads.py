@@ -24,7 +24,8 @@ def wait_asleep() -> None:
 def fastest_thread_count(step: Callable[[], object], most: int, set_threads: Callable[[int], None]) -> int:
     """The thread count from `most`, `most / 2`, ... 1 at which `step` is fastest; leaves it set.
 
-    Fewer threads must win by a quarter: a machine that is busy at load makes them look better than they are. Counts are tried in turn, three times over, after one warm-up.
+    Fewer threads must win by a quarter: a machine that is busy at load makes them look better than they are. Counts
+    are tried in turn, three times over, after one warm-up.
     """
     counts = [most]
     while counts[-1] > 1:
