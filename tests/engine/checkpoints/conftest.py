@@ -15,6 +15,7 @@ from transformers import (
     AutoModelForCausalLM,
     LlamaConfig,
     PreTrainedTokenizerFast,
+    Qwen2Config,
     Qwen3Config,
 )
 
@@ -83,6 +84,14 @@ def qwen3_config() -> Qwen3Config:
     keep = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
     keep += ("num_key_value_heads", "max_position_embeddings", "rms_norm_eps", "rope_parameters")
     return Qwen3Config(**{key: settings[key] for key in keep}, head_dim=32, tie_word_embeddings=False)
+
+
+def qwen2_config() -> Qwen2Config:
+    """As `llama_config`, with biases on query, key and value, and the head size that follows from the hidden size."""
+    settings = llama_config().to_dict()
+    keep = ("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads")
+    keep += ("num_key_value_heads", "max_position_embeddings", "rms_norm_eps", "rope_parameters")
+    return Qwen2Config(**{key: settings[key] for key in keep}, tie_word_embeddings=True)
 
 
 @pytest.fixture(scope="session")
@@ -156,8 +165,9 @@ def write_gguf(tmp_path: Path) -> WriteGguf:
         writer.add_head_count_kv(config.num_key_value_heads)
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
-        writer.add_rope_dimension_count(config.head_dim)
-        writer.add_key_length(config.head_dim)
+        head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
+        writer.add_rope_dimension_count(head_dim)
+        writer.add_key_length(head_dim)
         writer.add_vocab_size(config.vocab_size)
         for key, value in metadata.items():
             name = f"{arch}.{key.replace('__', '.')}"
