@@ -43,8 +43,12 @@ class Handlers:
             conversation = self._service.registry.open(sid)
         except Refused:
             conversation, refusal = self._service.registry.new(), FORGOTTEN
-        options = conversation.options or default_options(self._service)
-        return (conversation.sid, conversation.sid, refusal, *shown_options(options))
+        if conversation.options is None:
+            # A new one has the page's own settings: sending them would undo what was typed while the page was opening.
+            controls: tuple[Any, ...] = (gr.skip(),) * len(shown_options(default_options(self._service)))
+        else:
+            controls = shown_options(conversation.options)
+        return (conversation.sid, conversation.sid, refusal, *controls)
 
     def send(self, message: str, sid: str, *options: object) -> tuple[str, str]:
         """Begin a turn. Returns the message box's new text and a refusal, or ''."""

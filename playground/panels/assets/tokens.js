@@ -28,7 +28,7 @@ function createTokens(root) {
     paint(want);
     if (follow) body.scrollTop = body.scrollHeight;
     more.hidden = tokens.length <= limit;
-    setText(more, `Show ${Math.min(STEP, tokens.length - limit)} earlier tokens`);
+    setText(more, `Show ${Math.min(STEP, Math.max(0, tokens.length - limit))} earlier tokens`);
     empty.hidden = tokens.length > 0;
     body.hidden = key.hidden = !tokens.length;
     markPending(tokens);
