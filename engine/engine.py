@@ -30,8 +30,9 @@ Progress = Callable[[str, float | None], None]
 
 DEFAULT_MAX_CTX = 4096
 MAX_DRAFT_LEN = 7
-PREFILL_CHUNK = 64
-"""Tokens per prefill forward: short enough that a Stop acts at once on two cores, long enough to be efficient."""
+PREFILL_CHUNK = 128
+"""Tokens per prefill forward: a Stop acts within a fifth of a second on two cores. Longer chunks are more efficient:
+720 tokens of the default checkpoint take 1.1 s in chunks of 128, 1.4 s in chunks of 64."""
 
 
 class Engine:

@@ -431,8 +431,9 @@ def test_stopping_and_continuing_gives_the_uninterrupted_text(engine, truth, ove
         assert chat.messages[-1]["content"] == turn.text + rest.text == whole.text
 
 
-def test_a_turn_stopped_before_its_first_token_leaves_nothing(chat, engine, long):
+def test_a_turn_stopped_before_its_first_token_leaves_nothing(chat, engine, long, monkeypatch):
     """Before any forward, at the burst's entry, and between the chunks of a prefill."""
+    monkeypatch.setattr(engine, "prefill_chunk", 32)  # so that the message takes several
     chat.send(long, 20)
     before = snapshot(chat)
     message = "The quick brown fox. " * 12
