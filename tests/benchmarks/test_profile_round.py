@@ -8,6 +8,7 @@ import torch
 from benchmarks import profile_round
 from benchmarks.forward_times import threads_set_to
 from benchmarks.operators import profile_runs
+from engine.engine import PREFILL_CHUNK
 from kernels import attention
 
 
@@ -16,7 +17,7 @@ def test_it_prints_both_profiles_and_the_widths(tiny_checkpoint, capsys):
         f"--model {tiny_checkpoint('llama')} --context 48 --runs 2 --count 2 --top 4 --threads 1".split()
     )
     printed = capsys.readouterr().out
-    titles = ("A round at width 8, ngram, 1 threads", "A plain step at width 1", "A prefill of 64 tokens")
+    titles = ("A round at width 8, ngram, 1 threads", "A plain step at width 1", f"A prefill of {PREFILL_CHUNK} tokens")
     for words in (*titles, "python", "transformers, sdpa"):
         assert words in printed
     for width in (1, 4, 8, 64):
