@@ -132,7 +132,7 @@ def return_to(session: SpecSession, point: RewindPoint) -> None:
     if session.drafter.name == point.drafter:
         session.drafter.restore(point.snapshot, point.last_h)
     else:
-        _start_drafter_over(session)
+        session.start_drafter()  # another drafter made the snapshot
     session.failed = False
 
 
@@ -155,8 +155,3 @@ def drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
 def _predict(session: SpecSession, logits: Tensor, last_h: Tensor) -> None:
     session.last_logits, session.last_h = logits, last_h
     session.next_pred = int(logits.argmax())
-
-
-def _start_drafter_over(session: SpecSession) -> None:
-    """Another drafter made the snapshot: token-only ones index the rows again, hidden-based ones start cold."""
-    session.drafter.start(session.committed, session.last_h)

@@ -23,7 +23,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
@@ -157,18 +157,15 @@ class SpecSession:
         length = require_draft_len(self.draft_len if draft_len is None else draft_len, self.engine.max_draft_len)
         chosen = self.engine.make_drafter(drafter)
         with self.exclusive("set_drafter"):
-            chosen.start(self.committed, self.last_h)
+            former = self.drafter, self.draft_len, self.drafter_ended
             self.drafter, self.draft_len, self.drafter_ended = chosen, length, False
-            cold = chosen.needs_hidden and bool(self.committed)
-            self.trace.append(
-                DrafterEvent(
-                    drafter=chosen.name,
-                    draft_len=length,
-                    action="cold" if cold else "set",
-                    pos=len(self.committed),
-                    why="It conditions on hidden states it has not seen, so it starts cold here." if cold else "",
-                )
-            )
+            try:
+                cold = self.start_drafter()
+            except Exception:
+                self.drafter, self.draft_len, self.drafter_ended = former
+                raise
+            if not cold:
+                self._note_drafter("set", "")
 
     def close(self) -> None:
         """Give the rows back. Trace and telemetry stay readable; every other call raises `SessionStateError`."""
@@ -218,6 +215,25 @@ class SpecSession:
                 self.check_invariants()
         finally:
             self._busy.release()
+
+    def start_drafter(self) -> bool:
+        """Start the drafter over at the rows as they are; whether that is a cold start, which the trace then says."""
+        self.drafter.start(self.committed, self.last_h)
+        cold = self.drafter.needs_hidden and bool(self.committed)
+        if cold:
+            self._note_drafter("cold", "It conditions on hidden states it has not seen, so it starts cold here.")
+        return cold
+
+    def _note_drafter(self, action: Literal["set", "cold"], why: str) -> None:
+        self.trace.append(
+            DrafterEvent(
+                drafter=self.drafter.name,
+                draft_len=self.draft_len,
+                action=action,
+                pos=len(self.committed),
+                why=why,
+            )
+        )
 
     def extend(self, rows: Sequence[int], *, given: int = 0) -> None:
         """Commit `rows`, whose cache rows are written; the last `given` of them come from a prompt."""

@@ -65,7 +65,7 @@ def _compute_last(session: SpecSession, length: int) -> FlushEvent:
     session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
     session.last_logits, session.last_h = out.logits[0], out.hidden[0].clone()
     if session.drafter.needs_hidden:
-        session.drafter.start(session.committed, session.last_h)  # the hidden rows before it are gone: a cold start
+        session.start_drafter()  # the hidden rows before it are gone
     else:
         session.drafter.truncate(length, session.last_h)
     session.failed = False

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from engine import generate_spec_session, spec_flush_pending, spec_rewind_to_checkpoint
+from engine.events import DrafterEvent
 from engine.rewind import drop_overshoot
 from tests.factories import VOCAB
 from tests.scripts import run_turn, tiny_script
@@ -238,4 +239,20 @@ def test_a_head_with_a_short_context_stops_drafting_there_visibly(engine, fitted
     assert all(not event.drafted for event in rounds if event.pos >= 40)
     assert any(event.drafted for event in rounds)
     assert any(event.kind == "drafter" and event.action == "limit" for event in session.trace)
+    session.close()
+
+
+def test_a_rewind_past_a_change_of_drafter_is_a_cold_start_too(engine, fitted):
+    """The checkpoint's snapshot is another drafter's, and the hidden rows before it are gone."""
+    session = engine.new_session("ngram")
+    generate_spec_session(session, [5, 9, 14, 30], 6, ignore_eos=True)
+    session.set_drafter(make_head(engine, fitted), 3)
+    before = len(session.trace.of(DrafterEvent))
+    pos = spec_rewind_to_checkpoint(session)
+    events = session.trace.of(DrafterEvent)[before:]
+    assert [(event.action, event.pos) for event in events] == [("cold", pos)]
+    session.set_drafter("ngram")
+    before = len(session.trace.of(DrafterEvent))
+    spec_rewind_to_checkpoint(session)
+    assert len(session.trace.of(DrafterEvent)) == before, "its own snapshot is restored, silently"
     session.close()
