@@ -14,6 +14,10 @@ from typing import Any, ClassVar, Literal
 Reason = Literal["stop", "length", "cancelled", "context"]
 Origin = Literal["first", "draft", "bonus", "correction"]
 State = Literal["FRESH", "PENDING", "PREDICTED", "FAILED"]
+Mode = Literal["greedy", "rejection", "coupled"]
+"""How a round chooses: argmax, speculative sampling with accept tests, or sampling with shared Gumbel noise."""
+Alternatives = tuple[tuple[int, float], ...]
+"""Most probable tokens of one column, best first, each with its probability."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +113,25 @@ class RoundEvent(Event):
     """Tokens that `overshoot="trim"` dropped, in order; they are not in `emitted`."""
     room: int = 0
     """Rows of context left before the round."""
+    mode: Mode = "greedy"
+    sctr: int = 0
+    """The session's draw counter before the round; the round used `draws` values from there."""
+    draws: int = 0
+    """Rejection: draft draws, then the final draw. Coupled: one per emitted token."""
+    uctr: int = 0
+    """The session's accept-test counter before the round; the round used `len(test_u)` values from there."""
+    test_p: tuple[float, ...] = ()
+    """Rejection: for each draft tested, the trunk's filtered probability of it,"""
+    test_q: tuple[float, ...] = ()
+    """the drafter's (1 for a deterministic drafter),"""
+    test_u: tuple[float, ...] = ()
+    """and the uniform: accepted if u * q < p."""
+    trunk_top: tuple[Alternatives, ...] = ()
+    """Per column 0..len(drafted): the trunk's alternatives for the token after it. Empty unless asked for."""
+    draft_top: tuple[Alternatives, ...] = ()
+    """Per draft: the drafter's alternatives. Empty unless asked for, and for drafters without probabilities."""
+    graphed: bool = False
+    """Whether the verify forward replayed a captured graph."""
 
     @property
     def correction(self) -> bool:
@@ -118,6 +141,35 @@ class RoundEvent(Event):
     def to_dict(self) -> dict[str, Any]:
         """As the base, with `correction` added."""
         return super().to_dict() | {"correction": self.correction}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingEvent(Event):
+    """The settings that the tokens from here on are chosen with; appended when they change."""
+
+    kind: ClassVar[str] = "sampling"
+    mode: Mode
+    seed: int | None
+    """The Philox key, chosen by the user or drawn once for the session; None when nothing is drawn."""
+    settings: tuple[tuple[str, float], ...]
+    """The other fields of `SamplingParams`, by name."""
+    pos: int
+    turn: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawEvent(Event):
+    """A token drawn outside a round, from a logits row at hand."""
+
+    kind: ClassVar[str] = "draw"
+    mode: Mode
+    cause: Literal["first", "resume"]
+    """`first`: the first token of a turn; `resume`: a burst began where a prediction stood."""
+    token: int
+    sctr: int
+    """The draw counter before; one value was used."""
+    pos: int
+    turn: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,9 +145,10 @@ def _typed(value: Any, hint: Any) -> Any:
     """`value` as a field of type `hint`, lists as tuples. Raises TypeError when it is of another type."""
     origin, args = get_origin(hint), get_args(hint)
     if origin is tuple:
-        if not isinstance(value, list):
+        endless = args[-1:] == (Ellipsis,)
+        if not isinstance(value, list) or not (endless or len(value) == len(args)):
             raise TypeError
-        return tuple(_typed(item, args[0]) for item in value)
+        return tuple(_typed(item, args[0] if endless else args[i]) for i, item in enumerate(value))
     if not _fits(value, hint):
         raise TypeError
     return value
