@@ -75,6 +75,15 @@ class Handlers:
             return str(refused)
         return ""
 
+    def choose_drafter(self, sid: str, *options: object) -> str:
+        """Change drafter and K from the next burst on, of a running turn too. Returns a refusal, or ''."""
+        try:
+            chosen = self._options(options)
+            self._service.registry.get(sid).choose_drafter(chosen.drafter, chosen.draft_len)
+        except Refused as refused:
+            return str(refused)
+        return ""
+
     def load_message(self, number: object, sid: str) -> Any:
         """The text of user message `number`, as it was sent, for its box."""
         try:

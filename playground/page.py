@@ -97,6 +97,8 @@ class Page:
             *self.history.wire(do, self.sid, self.options, self.refusal, quick),
             self.check.click(do.check, [self.sid], [self.refusal], **quick),
         ]
+        for control in (self.options[0].input, self.options[1].release):
+            control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
             shown = follow(

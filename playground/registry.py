@@ -55,7 +55,7 @@ class Registry:
             conversation = self._live.get(sid)
         if conversation is None:
             raise Refused("No session has this id (any more); leave it empty to begin a new session.")
-        conversation.touched = time.monotonic()
+        conversation.touch()
         return conversation
 
     def open(self, sid: object) -> Conversation:
@@ -67,7 +67,7 @@ class Registry:
         with self._lock:
             for conversation in self._live.values():
                 if conversation.viewers.pop(page, None) is not None:
-                    conversation.touched = time.monotonic()
+                    conversation.touch()
 
     def sweep(self) -> int:
         """Drop the conversations whose lease ended. Returns how many."""

@@ -80,7 +80,7 @@ class Service:
         wanted = settings or self.settings
         self._settled.clear()
         self._set(state="loading", sentence=f"Loading {wanted.model}", fraction=None)
-        self.worker.submit("engine", lambda: self._load_now(wanted))
+        self.worker.submit("engine", lambda: self._load_now(wanted), alone=True)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the last load has ended, well or not. False on time-out."""

@@ -1,4 +1,9 @@
-"""The one thread that touches the engine. Jobs run one after another; the page only ever reads what they leave."""
+"""One job at a time touches the engine, and jobs take turns.
+
+A job runs on a thread of its own, but only while it has the engine; at the edge of a burst it may `give_way`: then it
+goes to the end of the line, and the next one has the engine. So a short question does not wait for the end of somebody
+else's long answer. The page only ever reads what jobs leave.
+"""
 
 from __future__ import annotations
 
@@ -6,90 +11,123 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 IDLE_S = 15.0
 """How often `idle` is called while there is nothing to do, in seconds."""
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Job:
     """One conversation turn, one load, one clean-up. `owner` groups jobs for the waiting line."""
 
     owner: str
     run: Callable[[], None]
+    alone: bool = False
+    go: threading.Event = field(default_factory=threading.Event)
+    """Set while the job has the engine."""
+    thread: threading.Thread | None = None
+    """None until the job begins."""
 
 
 class Worker:
-    """A FIFO of jobs on one daemon thread. A job that raises is logged and does not end the thread."""
+    """A line of jobs, first come first served, burst by burst. A job that raises is logged and ends only itself."""
 
     def __init__(self, idle: Callable[[], None] | None = None, idle_s: float = IDLE_S) -> None:
         self._idle = idle
         self._idle_s = idle_s
-        self._jobs: deque[Job] = deque()
-        self._ready = threading.Condition()
+        self._line: deque[Job] = deque()
+        self._changed = threading.Condition()
         self._current: Job | None = None
         self._closing = False
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
         self._thread.start()
 
-    def submit(self, owner: str, run: Callable[[], None]) -> None:
-        """Add a job to the end of the line. Raises `RuntimeError` after `close`."""
-        with self._ready:
+    def submit(self, owner: str, run: Callable[[], None], *, alone: bool = False) -> None:
+        """Add a job to the end of the line; `alone` begins only once every job that has begun has ended.
+
+        Raises `RuntimeError` after `close`.
+        """
+        with self._changed:
             if self._closing:
                 raise RuntimeError("The worker is closed.")
-            self._jobs.append(Job(owner, run))
-            self._ready.notify()
+            self._line.append(Job(owner, run, alone))
+            self._changed.notify_all()
+
+    def give_way(self) -> None:
+        """Let the others in the line run one burst each; called by the job that has the engine. At once if alone."""
+        with self._changed:
+            job = self._current
+            assert job is not None and job.thread is threading.current_thread(), "only the running job gives way"
+            if not self._line:
+                return
+            job.go.clear()
+            self._line.append(job)
+            self._current = None
+            self._changed.notify_all()
+        job.go.wait()
 
     def withdraw(self, owner: str) -> Callable[[], None] | None:
-        """Take the first waiting job of `owner` out of the line and return it; None when there is none."""
-        with self._ready:
-            for job in self._jobs:
-                if job.owner == owner:
-                    self._jobs.remove(job)
+        """Take the first job of `owner` that has not begun out of the line and return it; None when there is none."""
+        with self._changed:
+            for job in self._line:
+                if job.owner == owner and job.thread is None:
+                    self._line.remove(job)
                     return job.run
         return None
 
     def ahead(self, owner: str) -> int:
-        """How many jobs of others stand before the first waiting job of `owner`; 0 when it runs or has none."""
-        with self._ready:
-            owners = [job.owner for job in self._jobs]
-            if owner not in owners:
-                return 0
-            return owners.index(owner) + (self._current is not None)
+        """How many jobs stand before the first one of `owner` that has not begun; 0 when there is none."""
+        with self._changed:
+            for index, job in enumerate(self._line):
+                if job.owner == owner and job.thread is None:
+                    return index + (self._current is not None)
+        return 0
 
     def close(self, timeout: float = 10.0) -> None:
-        """Drop the waiting jobs, let the running one end, and stop the thread."""
-        with self._ready:
+        """Drop the jobs that have not begun, let the others end, and stop."""
+        with self._changed:
             self._closing = True
-            self._jobs.clear()
-            self._ready.notify()
+            self._line = deque(job for job in self._line if job.thread is not None)
+            self._changed.notify_all()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 
     def _loop(self) -> None:
-        while True:
-            job = self._next()
-            if job is None:
-                return
-            try:
-                job.run()
-            except Exception:
-                log.exception("a job of the engine worker failed")
-            finally:
+        while (job := self._next()) is not None:
+            if job.thread is None:
+                job.thread = threading.Thread(target=self._run, args=(job,), name=f"engine: {job.owner}", daemon=True)
+                job.thread.start()
+            else:
+                job.go.set()
+            with self._changed:
+                while self._current is job:
+                    self._changed.wait()
+
+    def _run(self, job: Job) -> None:
+        try:
+            job.run()
+        except Exception:
+            log.exception("a job of the engine worker failed")
+        finally:
+            with self._changed:
                 self._current = None
+                self._changed.notify_all()
 
     def _next(self) -> Job | None:
+        """Hand the engine to the next in the line; None when there is no more to come."""
         while True:
-            with self._ready:
-                if not self._jobs and not self._closing:
-                    self._ready.wait(self._idle_s)
+            with self._changed:
+                if not self._line and not self._closing:
+                    self._changed.wait(self._idle_s)
+                if self._line:
+                    begun = [job for job in self._line if job.thread is not None]
+                    self._current = begun[0] if self._line[0].alone and begun else self._line[0]
+                    self._line.remove(self._current)
+                    return self._current
                 if self._closing:
                     return None
-                if self._jobs:
-                    self._current = self._jobs.popleft()
-                    return self._current
             if self._idle is not None:
                 try:
                     self._idle()

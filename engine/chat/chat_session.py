@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
-from engine.burst import Overshoot
 from engine.chat.answer_text import AnswerText
 from engine.chat.last_answer import LastAnswer, new_text
 from engine.chat.prompt import Answer, Message
@@ -16,7 +15,7 @@ from engine.chat.reposition import prompt_for, reposition
 from engine.chat.rewind_targets import RewindTarget, RewindTargets
 from engine.chat.transcript import Transcript
 from engine.chat.turn import Turn, TurnRun
-from engine.chat.turn_settings import OnDelta, TurnDelta, TurnSettings, require_greedy, require_text
+from engine.chat.turn_settings import TurnDelta, TurnOptions, TurnSettings, require_greedy, require_text
 from engine.errors import SessionStateError
 from engine.events import Reason
 from engine.rewind import reset, spec_rewind_to_checkpoint
@@ -78,15 +77,11 @@ class ChatSession:
         max_new: int = 256,
         sampling: object | None = None,
         verify: str = "rejection",
-        burst: int = 32,
-        stop: Sequence[str] = (),
-        on_tokens: OnDelta | None = None,
-        overshoot: Overshoot = "keep",
+        **options: Unpack[TurnOptions],
     ) -> Turn:
-        """Answer `text` with at most `max_new` tokens, in bursts of `burst`.
+        """Answer `text` with at most `max_new` tokens; `TurnSettings` says what the options mean.
 
-        `on_tokens` gets what is shown as it comes, and an empty delta before any forward and between prefill
-        chunks; False ends the turn at the round edge. Stopped before its first token, a turn leaves no message.
+        Stopped before its first token, a turn leaves no message.
         After any other error what was generated stays, in `messages` and in the session.
         After a rewind `text` takes the place of the last user message, which has no answer.
 
@@ -96,19 +91,12 @@ class ChatSession:
             SessionStateError: another turn runs, or an option is not available in this version.
         """
         require_greedy(sampling, verify)
-        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        settings = TurnSettings(max_new=max_new, **options)
         require_text(text)
         with self._exclusive():
             return self._answer(self._shown().asked(text), settings)
 
-    def continue_turn(
-        self,
-        max_new: int = 256,
-        burst: int = 32,
-        on_tokens: OnDelta | None = None,
-        overshoot: Overshoot = "keep",
-        stop: Sequence[str] = (),
-    ) -> Turn:
+    def continue_turn(self, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
         """Go on with an answer that was cut short: first its overshoot, already computed, then more bursts.
 
         The `Turn` is the continuation alone; `messages` has the joined text. A stop string may begin in what the turn
@@ -120,7 +108,7 @@ class ChatSession:
             ContextFull: no row is left; nothing changed.
             SessionStateError: there is nothing to continue, or another turn runs.
         """
-        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        settings = TurnSettings(max_new=max_new, **options)
         with self._exclusive():
             if not self.can_continue:
                 raise SessionStateError(
@@ -142,14 +130,7 @@ class ChatSession:
                     self._adopt(self._talk, run, turn, last.text, self._talk.last_answer)
             return turn
 
-    def regenerate(
-        self,
-        max_new: int = 256,
-        burst: int = 32,
-        on_tokens: OnDelta | None = None,
-        overshoot: Overshoot = "keep",
-        stop: Sequence[str] = (),
-    ) -> Turn:
+    def regenerate(self, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
         """Drop the last answer and answer its message again, as a new turn in the trace.
 
         The session goes back to the prompt's end, whose checkpoint has the logits, so nothing is computed before the
@@ -161,20 +142,11 @@ class ChatSession:
             EngineError: an argument is out of range.
             SessionStateError: nothing was said yet, or another turn runs.
         """
-        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        settings = TurnSettings(max_new=max_new, **options)
         with self._exclusive():
             return self._answer(self._talk.reopened(), settings)
 
-    def edit(
-        self,
-        turn: int,
-        text: str,
-        max_new: int = 256,
-        burst: int = 32,
-        on_tokens: OnDelta | None = None,
-        overshoot: Overshoot = "keep",
-        stop: Sequence[str] = (),
-    ) -> Turn:
+    def edit(self, turn: int, text: str, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
         """Replace user message number `turn`, counted from 0, drop everything after it, and answer it.
 
         Stopped before its first token, an edit leaves `messages` as they were. Otherwise as `send`.
@@ -182,7 +154,7 @@ class ChatSession:
         Raises:
             EngineError: there is no such message; else as `send` does.
         """
-        settings = TurnSettings(max_new, burst, overshoot, stop, on_tokens)
+        settings = TurnSettings(max_new=max_new, **options)
         require_text(text)
         with self._exclusive():
             return self._answer(self._shown().edited(turn, text), settings)

@@ -151,6 +151,8 @@ class TurnRun:
             self._take_origins(burst, shown)
             suffix, checkpoint_at, event = (), None, None
             reason = self._ended(burst)
+            if reason is None and self._settings.on_burst is not None:
+                self._settings.on_burst()
         return reason
 
     def _next_burst(self) -> tuple[int, Overshoot]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from engine.burst import Overshoot
 from engine.chat.stop_strings import check_stop
@@ -26,6 +27,16 @@ class TurnDelta:
 OnDelta = Callable[[TurnDelta], bool]
 
 
+class TurnOptions(TypedDict, total=False):
+    """The keywords that every call of `ChatSession` that answers takes; `TurnSettings` says what they mean."""
+
+    burst: int
+    overshoot: Overshoot
+    stop: Sequence[str]
+    on_tokens: OnDelta | None
+    on_burst: Callable[[], None] | None
+
+
 @dataclass(frozen=True)
 class TurnSettings:
     """Budget, grouping and end of one turn. Raises `EngineError` with one sentence for a value out of range."""
@@ -38,6 +49,10 @@ class TurnSettings:
     stop: Sequence[str] = ()
     """Stop strings; see `engine.chat.stop_strings`."""
     on_tokens: OnDelta | None = field(default=None, repr=False)
+    """Gets what is shown as it comes, and an empty delta before any forward and between prefill chunks; False ends the
+    turn at the round edge."""
+    on_burst: Callable[[], None] | None = field(default=None, repr=False)
+    """Called between two bursts. There the drafter and its draft length may be changed, and other sessions may run."""
 
     def __post_init__(self) -> None:
         """Check every value."""

@@ -273,11 +273,17 @@ class FakeChat:
         poll: OnTokens,
         overshoot: str = "keep",
         burst: int = 32,
+        on_burst: Callable[[], None] | None = None,
         **_: Any,
     ) -> FakeTurn:
         start, reason = time.perf_counter(), "length"
         tokens, origin = list(tokens), list(origin)
+        edge = burst
         while len(tokens) < max_new:
+            if len(tokens) >= edge:
+                edge = len(tokens) + burst
+                if on_burst is not None:
+                    on_burst()
             new, kinds = self._round()
             tokens, origin = tokens + new, origin + kinds
             over = max(0, len(tokens) - max_new)

@@ -10,8 +10,9 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import ContextFull, DrafterMismatch
-from playground.conversation import BUSY, STOPPED, UNCHANGED, UNEXPECTED, Conversation
+from playground.conversation import Conversation
 from playground.limits import Refused, TurnOptions
+from playground.sentences import BUSY, STOPPED, UNCHANGED, UNEXPECTED
 from playground.worker import Worker
 from tests.playground.fakes import FakeChat, FakeEngine, fake_check
 
@@ -274,3 +275,40 @@ def test_a_failed_check_is_one_sentence_and_the_conversation_stays(make: Make) -
     with pytest.raises(Refused, match="Something went wrong"):
         talk.check().result(5)
     assert talk.view().notice == UNEXPECTED and talk.send("two", OPTIONS).result(5).tokens
+
+
+def test_two_conversations_take_turns_burst_by_burst() -> None:
+    worker = Worker()
+    engine = FakeEngine(pace=0.002, answer=400)
+    long, short = (Conversation(sid * 32, worker, lambda: cast(Any, FakeChat(engine)), fake_check) for sid in "01")
+    first = long.send("hello", TurnOptions(max_new=300, burst=8))
+    wait_for(lambda: long.view().phase == "decoding")
+    second = short.send("hello", TurnOptions(max_new=20, burst=8))
+    assert second.result(5).reason == "length"
+    assert not first.done(), "a short answer does not wait for the end of a long one"
+    assert len(first.result(10).tokens) == 300
+    worker.close()
+
+
+def test_a_change_of_drafter_takes_effect_between_two_bursts_of_a_running_turn(make: Make) -> None:
+    talk = make(pace=0.003, answer=400)
+    future = talk.send("hello", TurnOptions(max_new=200, burst=8))
+    wait_for(lambda: talk.view().phase == "decoding")
+    talk.choose_drafter("none", 0)
+    assert talk.chat is not None
+    session = talk.chat.session
+    wait_for(lambda: session.drafter.name == "none")
+    assert not future.done()
+    assert future.result(10).reason == "length"
+    assert talk.options is not None and talk.options.drafter == "none"
+
+
+def test_a_drafter_that_does_not_fit_is_told_at_the_end_and_the_turn_goes_on(make: Make) -> None:
+    talk = make(pace=0.002, answer=400)
+    future = talk.send("hello", TurnOptions(max_new=100, burst=8))
+    wait_for(lambda: talk.view().phase == "decoding")
+    talk.choose_drafter("model:other", 4)
+    assert len(future.result(10).tokens) == 100
+    wait_for(lambda: not talk.view().running)
+    assert "does not fit this model" in talk.view().notice
+    assert talk.chat is not None and talk.chat.session.drafter.name == "ngram"

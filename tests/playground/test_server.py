@@ -12,7 +12,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from playground.conversation import BUSY
+from playground.sentences import BUSY
 from tests.playground.conftest import RunningApp
 
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import CheckpointError, EngineError
-from playground.conversation import UNEXPECTED
 from playground.limits import TurnOptions
+from playground.sentences import UNEXPECTED
 from playground.service import Service
 from playground.settings import Settings
 from tests.playground.fakes import FakeChat, FakeEngine

@@ -17,15 +17,89 @@ def worker() -> Iterator[Worker]:
     worker.close()
 
 
-def test_jobs_run_in_order_on_one_thread(worker: Worker) -> None:
-    ran: list[tuple[int, int]] = []
-    done = threading.Event()
+def test_jobs_run_in_order_and_never_two_at_a_time(worker: Worker) -> None:
+    ran: list[int] = []
+    running, done = threading.Lock(), threading.Event()
+
+    def job(number: int) -> None:
+        assert running.acquire(blocking=False)
+        ran.append(number)
+        running.release()
+
     for number in range(20):
-        worker.submit("a", lambda number=number: ran.append((number, threading.get_ident())))
+        worker.submit("a", lambda number=number: job(number))
     worker.submit("a", done.set)
     assert done.wait(5)
-    assert [number for number, _ in ran] == list(range(20))
-    assert len({thread for _, thread in ran}) == 1
+    assert ran == list(range(20))
+
+
+def bursts(worker: Worker, log: list[str], name: str, count: int, done: threading.Event) -> None:
+    for number in range(count):
+        log.append(name)
+        if number + 1 < count:
+            worker.give_way()
+    done.set()
+
+
+def test_jobs_that_give_way_take_turns(worker: Worker) -> None:
+    log: list[str] = []
+    held, ends = threading.Event(), [threading.Event() for _ in "abc"]
+    worker.submit("hold", lambda: held.wait(5))  # so that all three are in the line before one begins
+    for name, count, end in zip("abc", (4, 2, 3), ends, strict=True):
+        worker.submit(name, lambda name=name, count=count, end=end: bursts(worker, log, name, count, end))
+    held.set()
+    assert all(end.wait(5) for end in ends)
+    assert "".join(log) == "abcabcaca"
+
+
+def test_a_job_alone_gives_way_to_nobody_and_nothing_waits(worker: Worker) -> None:
+    log: list[str] = []
+    end = threading.Event()
+    worker.submit("a", lambda: bursts(worker, log, "a", 3, end))
+    assert end.wait(5) and log == ["a"] * 3
+
+
+def test_a_job_that_must_be_alone_waits_for_those_that_have_begun(worker: Worker) -> None:
+    log: list[str] = []
+    begun, go, ends = threading.Event(), threading.Event(), [threading.Event() for _ in "ab"]
+
+    def long() -> None:
+        begun.set()
+        assert go.wait(5)
+        bursts(worker, log, "a", 3, ends[0])
+
+    worker.submit("a", long)
+    assert begun.wait(5)
+    worker.submit("load", lambda: log.append("load"), alone=True)
+    worker.submit("b", lambda: bursts(worker, log, "b", 1, ends[1]))
+    go.set()
+    assert all(end.wait(5) for end in ends)
+    assert log == ["a", "a", "a", "load", "b"]
+
+
+def test_only_the_running_job_may_give_way(worker: Worker) -> None:
+    with pytest.raises(AssertionError, match="only the running job"):
+        worker.give_way()
+
+
+def test_closing_lets_a_job_end_that_had_given_way() -> None:
+    worker, log, end, ready = Worker(), [], threading.Event(), threading.Event()
+    go = threading.Event()
+
+    def other() -> None:
+        ready.set()
+        go.wait(5)
+
+    def first() -> None:
+        worker.submit("b", other)
+        bursts(worker, log, "a", 2, end)
+
+    worker.submit("a", first)
+    assert ready.wait(5)
+    worker.submit("c", lambda: log.append("c"))
+    threading.Timer(0.05, go.set).start()
+    worker.close()
+    assert end.is_set() and log == ["a", "a"], "what had begun ends, what had not is dropped"
 
 
 def test_a_job_that_raises_does_not_end_the_thread(worker: Worker) -> None:
