@@ -85,6 +85,54 @@ def reference(
     return out.view(heads, width, value_dim).to(query.dtype)
 
 
+def pool_reference(
+    query: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    slot: Tensor,
+    start: Tensor,
+    last: Tensor,
+    *,
+    scaling: float,
+    window: int | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+) -> Tensor:
+    """`reference` over one slot of a pool, addressed from device memory: the form that one captured graph can serve.
+
+    Row i stands at position p_i = min(start + i, last), so padding columns repeat the last real position, and sees
+    the keys j of its slot with j <= p_i and, in a window, j > p_i - window.
+
+    Args:
+        query: [H, W, D], heads grouped so that head h reads key head h // (H / KVH); any strides.
+        keys: [S, KVH, capacity, D], contiguous. values: [S, capacity / BLOCK, KVH, BLOCK, Dv], contiguous.
+        slot, start, last: one integer each, int32 or int64, on the pools' device: the slot read, the position of the
+            forward's first row and that of its last real one.
+        scaling, softcap, sinks: as in `reference`.
+        window: keys a row sees, its own included, or None for all.
+
+    Returns:
+        [H, W, Dv] in the dtype of `query`. Rows whose slot or position lies outside the pool are NaN.
+    """
+    slots, _, capacity, _ = keys.shape
+    width = query.shape[1]
+    columns = torch.arange(width, device=query.device)
+    positions = torch.minimum(start.reshape(1) + columns, last.reshape(1))
+    chosen = slot.reshape(1)
+    inside = (positions >= 0) & (positions < capacity) & (chosen >= 0) & (chosen < slots)
+
+    row = positions.clamp(0, capacity - 1)[:, None]
+    column = torch.arange(capacity, device=query.device)[None]
+    visible = column <= row
+    if window is not None:
+        visible &= column > row - window
+    bias = torch.zeros(width, capacity, device=query.device).masked_fill_(~visible, float("-inf"))
+    index = chosen.clamp(0, slots - 1)
+    key, value = keys.index_select(0, index)[0], values.index_select(0, index)[0]
+    out = reference(query, key, value, bias, scaling=scaling, softcap=softcap, sinks=sinks)
+    return out.masked_fill(~inside[:, None], float("nan"))
+
+
 def _tree_sum(parts: Tensor) -> Tensor:
     """Sum over dim 0 by adding neighbours level by level; an odd last part passes through unchanged."""
     while (count := parts.shape[0]) > 1:
