@@ -24,12 +24,12 @@ def forward_ms(trunk: Trunk, width: int, context: int, count: int) -> float:
     slot = trunk.new_slot(context + width)
     slot.truncate(context)
     head = width if width <= ROUND_WIDTH else 1
-    before, trunk.head_width = trunk.head_width, head
+    before, trunk.head_widths = trunk.head_widths, (head,)
     tokens, keep = list(range(width)), range(width - head, width)
     try:
         return _median_ms(lambda: trunk.forward(slot, context, tokens, width, keep=keep), count)
     finally:
-        trunk.head_width = before
+        trunk.head_widths = before
 
 
 def products_ms(model: PreTrainedModel, width: int, count: int) -> float:

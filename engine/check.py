@@ -55,7 +55,7 @@ def _replay(session: SpecSession, history: list[int], generated: list[int], go_o
             done += 1
             if done == total:
                 break
-            last = _forward(session, slot, history[at : at + 1], engine.width)
+            last = _forward(session, slot, history[at : at + 1], engine.widths.round_width(1))
             at += 1
         else:
             end = next((i for i in range(at, len(history)) if generated[i]), len(history))

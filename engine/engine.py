@@ -78,7 +78,7 @@ class Engine:
 
     @property
     def width(self) -> int:
-        """W, the columns of every round."""
+        """W, the most columns of a round."""
         return self.widths.width
 
     @property

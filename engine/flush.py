@@ -29,8 +29,8 @@ def spec_flush_pending(session: SpecSession) -> None:
         ensure_resident(session)
         assert session.slot is not None
         clock = time.perf_counter()
-        position = len(session.committed)
-        out = session.engine.trunk.forward(session.slot, position, [token], session.engine.width, keep=[0])
+        position, width = len(session.committed), session.engine.widths.round_width(1)
+        out = session.engine.trunk.forward(session.slot, position, [token], width, keep=[0])
         session.failed = True  # until every part has moved
         session.extend([token])
         session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
@@ -44,7 +44,7 @@ def spec_flush_pending(session: SpecSession) -> None:
                 pos=position,
                 token=token,
                 next_pred=session.next_pred,
-                width=session.engine.width,
+                width=width,
                 ms=(time.perf_counter() - clock) * 1e3,
             )
         )

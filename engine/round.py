@@ -1,7 +1,7 @@
 """One round in four stages: draft, verify, accept, commit (Leviathan et al. 2023, algorithm 1, greedy).
 
     drafts  = drafter.propose(pending)                       at most K
-    choices = argmax(trunk([pending, *drafts] padded to W))  one forward
+    choices = argmax(trunk([pending, *drafts] padded))       one forward
     outcome = accept(drafts, choices)                        pure
     rows of [pending, *accepted] stay; the last emitted token becomes the pending one
 
@@ -36,6 +36,7 @@ class Round:
         self.limit = limit
         self.drafts: list[int] = []
         self.choices: list[int] = []
+        self.width = 0
         self.outcome: Outcome | None = None
         self._out: TrunkOut | None = None
         self._begin = time.perf_counter()
@@ -71,13 +72,14 @@ class Round:
         return self.drafts
 
     def verify(self) -> None:
-        """One trunk forward of W columns from the last committed row."""
+        """One trunk forward from the last committed row, of the narrowest width that holds pending and drafts."""
         clock = time.perf_counter()
         session = self.session
         assert session.slot is not None
         columns = [self.pending, *self.drafts]
+        self.width = session.engine.widths.round_width(len(columns))
         self._out = session.engine.trunk.forward(
-            session.slot, len(session.committed), columns, session.engine.width, keep=range(len(columns))
+            session.slot, len(session.committed), columns, self.width, keep=range(len(columns))
         )
         self.choices = self._out.logits.argmax(dim=-1).tolist()
         self._ms["verify"] = (time.perf_counter() - clock) * 1e3
@@ -120,7 +122,7 @@ class Round:
                 accepted=outcome.accepted,
                 bonus=outcome.bonus,
                 emitted=len(outcome.tokens),
-                width=session.engine.width,
+                width=self.width,
                 drafter=session.drafter.name,
                 draft_ms=self._ms["draft"],
                 verify_ms=self._ms["verify"],

@@ -58,7 +58,7 @@ def _compute_last(session: SpecSession, length: int) -> FlushEvent:
     ensure_resident(session)
     assert session.slot is not None
     clock, position = time.perf_counter(), length - 1
-    token, width = session.committed[position], session.engine.width
+    token, width = session.committed[position], session.engine.widths.round_width(1)
     session.failed = True  # until every part has moved; a forward that fails may leave half a row
     out = session.engine.trunk.forward(session.slot, position, [token], width, keep=[0])
     session.truncate(length)

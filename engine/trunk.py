@@ -35,14 +35,14 @@ class TrunkOut:
 class Trunk:
     """Runs the model over cache slots. Thread-safe: one forward at a time."""
 
-    def __init__(self, model: PreTrainedModel, *, head_width: int = 1) -> None:
+    def __init__(self, model: PreTrainedModel, *, head_widths: tuple[int, ...] = (1,)) -> None:
         self.model = model
         self.decoder: nn.Module = model.get_decoder()
         self.device: torch.device = next(model.parameters()).device
         self.dtype: torch.dtype = next(model.parameters()).dtype
         self.vocab_rows: int = int(model.get_input_embeddings().weight.shape[0])
-        self.head_width = head_width
-        """Columns given to the output head in every forward that needs logits: it too runs at one width."""
+        self.head_widths = head_widths
+        """Ascending: how many columns the output head may be given, like every product at widths that were probed."""
         self.forwards = 0
         self.threads: int | None = None
         """CPU threads of every forward, once chosen: the widths are probed at this count, and torch's own setting
@@ -67,13 +67,13 @@ class Trunk:
             start: position of the first token, at most `slot.length`.
             tokens: n real token ids, 1 <= n <= width.
             width: columns computed.
-            keep: real columns whose logits are wanted, at most `head_width`; empty skips the output head.
+            keep: real columns whose logits are wanted, at most `head_widths[-1]`; empty skips the output head.
 
         Raises:
             EngineError: a row or a kept row's logits are not finite; stale rows are scrubbed, nothing else changed.
         """
         n = len(tokens)
-        assert 1 <= n <= width and len(keep) <= self.head_width and all(0 <= c < n for c in keep)
+        assert 1 <= n <= width and len(keep) <= self.head_widths[-1] and all(0 <= c < n for c in keep)
         pad = width - n
         ids = torch.tensor([[*tokens, *[tokens[-1]] * pad]], device=self.device)
         positions = torch.arange(start, start + width, device=self.device).clamp_(max=start + n - 1).unsqueeze(0)
@@ -83,7 +83,8 @@ class Trunk:
             slot.write_at(start, width)
             self.forwards += 1
             if keep:
-                columns = list(keep) + [keep[-1]] * (self.head_width - len(keep))
+                head = next(w for w in self.head_widths if w >= len(keep))
+                columns = list(keep) + [keep[-1]] * (head - len(keep))
                 out = self.model(
                     input_ids=ids,
                     position_ids=positions,

@@ -1,7 +1,8 @@
 """Which forward widths give every row the same bits, established on this device at load.
 
 A matrix library picks its kernel by shape, so a row of a product may depend on how many rows share it. The engine
-only uses widths at which it does not: W for rounds and a ladder of prefill widths. Two probes decide.
+only uses widths at which it does not: W for rounds, narrower ones for rounds with few drafts, and a ladder of prefill
+widths. Two probes decide.
 `linear probe`: every distinct linear shape of the model, on random rows, at every width, at shifted columns.
 `forward probe`: the whole model, rows prefilled at once against the same rows decided again in rounds.
 Both compare bits. What fails is dropped; if nothing passes, the plan says that exactness is not claimed.
@@ -28,12 +29,19 @@ _ROWS = 32  # rows compared by the forward probe: several rounds at shifted colu
 
 @dataclass(frozen=True)
 class WidthPlan:
-    """The widths an engine may use. `prefill` ascends and starts with `width`; `exact` is the probes' verdict."""
+    """The widths an engine may use; `exact` is the probes' verdict."""
 
     width: int
+    """W: the widest round."""
     prefill: tuple[int, ...]
+    """Ascending; the first is the narrowest round."""
     exact: bool
     verdict: str
+
+    def round_width(self, columns: int) -> int:
+        """The narrowest width of a round with `columns` tokens, at most W of them."""
+        assert columns <= self.width
+        return next(w for w in self.prefill if w >= columns)
 
     def prefill_width(self, tokens: int, room: int) -> int:
         """The smallest prefill width that holds `tokens`, or the largest that fits `room` columns.
@@ -48,27 +56,30 @@ class WidthPlan:
 def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
     """Probe the device and choose W >= max_draft_len + 1, the fastest that passes."""
     if max_draft_len == 0:
-        trunk.head_width = 1
+        trunk.head_widths = (1,)
         return WidthPlan(1, (1, *LADDER), False, "Baseline at width 1: plain decoding, nothing to prove.")
     shapes = _linear_shapes(trunk)
     first = -(-(max_draft_len + 1) // 4) * 4
     candidates = [first, first + 4, first + 8]
     passing = [w for w in candidates if all(_rows_stable(mod, w, w) for mod, _ in shapes)]
     for width in _fastest_first(shapes, passing):
-        trunk.head_width = width
+        trunk.head_widths = (width,)
         rows = _decide_in_rounds(trunk, width)
-        if rows is None or not _prefill_agrees(trunk, width, rows):
+        if rows is None or not _prefill_agrees(trunk, width, rows.hidden):
             continue
+        narrow = [w for w in range(4, width, 4) if all(_rows_stable(mod, width, w) for mod, _ in shapes)]
+        narrow = [w for w in narrow if _rounds_agree(trunk, w, rows)]
         ladder = [w for w in LADDER if w > width and all(_rows_stable(m, width, w) for m, head in shapes if not head)]
-        ladder = [w for w in ladder if _prefill_agrees(trunk, w, rows)]
+        ladder = [w for w in ladder if _prefill_agrees(trunk, w, rows.hidden)]
+        trunk.head_widths = (*narrow, width)
         return WidthPlan(
             width,
-            (width, *ladder),
+            (*narrow, width, *ladder),
             True,
-            f"Greedy text is bit-identical to plain decoding: rounds run at width {width}, and no row's bits depend on "
-            "what shares its forward (probed on this device).",
+            f"Greedy text is bit-identical to plain decoding: rounds run at width {_either((*narrow, width))}, and no "
+            "row's bits depend on what shares its forward (probed on this device).",
         )
-    trunk.head_width = first
+    trunk.head_widths = (first,)
     return WidthPlan(
         first,
         (first, *LADDER),
@@ -76,6 +87,10 @@ def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
         "Exactness is not claimed: on this device a row's bits depend on what shares its forward, so greedy text may "
         "differ from plain decoding at near-ties.",
     )
+
+
+def _either(widths: tuple[int, ...]) -> str:
+    return " or ".join(str(w) for w in widths)
 
 
 def _linear_shapes(trunk: Trunk) -> list[tuple[Linear, bool]]:
@@ -140,8 +155,16 @@ def _probe_tokens(trunk: Trunk, count: int) -> list[int]:
     return [int(t) for t in torch.randint(0, trunk.vocab_rows, (count,), generator=generator)]
 
 
-def _decide_in_rounds(trunk: Trunk, width: int) -> Tensor | None:
-    """Hidden rows [_ROWS, H] decided in rounds at `width`, or None if a row depends on its column.
+@dataclass(frozen=True)
+class _Decided:
+    """What rounds decided: hidden [_ROWS, H] and logits [_ROWS, V]."""
+
+    hidden: Tensor
+    logits: Tensor
+
+
+def _decide_in_rounds(trunk: Trunk, width: int) -> _Decided | None:
+    """Rows decided in rounds at `width`, or None if one depends on its column.
 
     Rounds advance by 1, 3, 5, 7, 2, 4, ... tokens, so rows are computed at several columns; each time the hidden and
     the logits must be the same bits.
@@ -162,7 +185,18 @@ def _decide_in_rounds(trunk: Trunk, width: int) -> Tensor | None:
                 return None
         slot.truncate(at + len(chunk))
         at, step = at + step, (step + 2) % width or 2
-    return torch.stack([hidden[i] for i in range(_ROWS)])
+    return _Decided(*(torch.stack([rows[i] for i in range(_ROWS)]) for rows in (hidden, logits)))
+
+
+def _rounds_agree(trunk: Trunk, width: int, rows: _Decided) -> bool:
+    """Whether rounds at another width decide the same bits, output head included."""
+    before, trunk.head_widths = trunk.head_widths, (width,)
+    try:
+        other = _decide_in_rounds(trunk, width)
+    finally:
+        trunk.head_widths = before
+    same = other is not None and torch.equal(other.hidden, rows.hidden) and torch.equal(other.logits, rows.logits)
+    return same and _prefill_agrees(trunk, width, rows.hidden)
 
 
 def _prefill_agrees(trunk: Trunk, width: int, rows: Tensor) -> bool:
