@@ -20,6 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+FIRST_LOOK = 1024
+"""Largest values summed first by top-p; a flatter row takes eight times as many until its share is reached."""
+
 
 def reference(logits: Tensor, *, temperature: float, top_k: int, top_p: float, min_p: float) -> Tensor:
     """Filtered scores, a new tensor.
@@ -49,7 +52,7 @@ def reference(logits: Tensor, *, temperature: float, top_k: int, top_p: float, m
 
 
 def _sort_down(scores: Tensor) -> Tensor:
-    """Descending values. numpy's vectorised sort takes a tenth of torch's time on the CPU (49k columns: 0.1 ms)."""
+    """Descending values. On the CPU numpy's vectorised sort takes 0.1 ms for 49k values, torch's 3 ms."""
     if scores.device.type != "cpu":
         return scores.sort(dim=-1, descending=True).values
     return torch.from_numpy(np.sort(scores.numpy(), axis=-1)).flip(-1)
@@ -57,10 +60,15 @@ def _sort_down(scores: Tensor) -> Tensor:
 
 def _top_p(sorted_down: Tensor, top_p: float, tied: Tensor | int) -> Tensor:
     """The smallest kept value, [R, 1], of values sorted down, of which the last stands for `tied` more."""
-    mass = (sorted_down - sorted_down[:, :1]).exp_()
-    upto = mass.cumsum(-1, dtype=torch.float64)
-    total = upto[:, -1:] + mass[:, -1:] * tied
+    # Below exp(-80) nothing counts, but subnormal numbers would make this ten times slower.
+    mass = (sorted_down - sorted_down[:, :1]).clamp_min_(-80.0).exp_()
+    bound = top_p * (mass.sum(-1, keepdim=True, dtype=torch.float64) + mass[:, -1:] * tied)
+    width = FIRST_LOOK
+    upto = mass[:, :width].cumsum(-1, dtype=torch.float64)
+    while width < mass.shape[1] and not bool((upto[:, -1:] >= bound).all()):
+        width *= 8
+        upto = mass[:, :width].cumsum(-1, dtype=torch.float64)
     # A value's mass above it is the sum up to its left neighbour; among equal values the first one's decides, and
     # by comparing values afterwards the others share its fate. The first column is always kept.
-    last = (upto[:, :-1] < top_p * total).sum(-1, keepdim=True)
+    last = (upto[:, :-1] < bound).sum(-1, keepdim=True)
     return sorted_down.gather(-1, last)
