@@ -1,7 +1,8 @@
 """The bounded trace of one session: typed events in order, exported as JSON Lines and loaded back.
 
-Line 1 of an export is a header (schema version, checkpoint, settings, software versions); every later line is one
-event's `to_dict()`. Unknown kinds or fields make a load fail with one sentence: a trace is data from elsewhere.
+Line 1 of an export is a header (schema version, checkpoint, settings, software versions, and the texts of the token
+ids where the exporter added them); every later line is one event's `to_dict()`. Unknown kinds or fields make a load
+fail with one sentence: a trace is data from elsewhere.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -40,6 +42,8 @@ class TraceHeader:
     settings: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
+    pieces: dict[str, str] = field(default_factory=dict)
+    """Token id, in decimal, to its text, for a reader without the tokenizer. Left out of an export while empty."""
 
 
 class Trace:
@@ -89,7 +93,10 @@ class Trace:
 
     def export(self) -> Iterator[str]:
         """The lines of a JSON Lines file, header first, without line ends."""
-        yield json.dumps({"kind": "header"} | dataclasses.asdict(self.header), sort_keys=True)
+        header = {"kind": "header"} | dataclasses.asdict(self.header)
+        if not self.header.pieces:
+            del header["pieces"]
+        yield json.dumps(header, sort_keys=True)
         for event in self:
             yield json.dumps(event.to_dict(), sort_keys=True)
 
@@ -120,12 +127,24 @@ class Trace:
 
 def _object(line: str, number: int) -> dict[str, Any]:
     try:
-        value = json.loads(line)
-    except ValueError:
+        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_number)
+    except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise EngineError(f"Line {number} of the trace is not a JSON object; the file is damaged or not a trace.")
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Readers disagree on which of two equal keys counts, so there may not be two."""
+    out = dict(pairs)
+    if len(out) != len(pairs):
+        raise ValueError
+    return out
+
+
+def _no_number(_: str) -> float:
+    raise ValueError  # NaN and the infinities are no JSON, and no reader of ours expects them
 
 
 def _event(row: dict[str, Any], number: int) -> ev.Event:
@@ -133,12 +152,17 @@ def _event(row: dict[str, Any], number: int) -> ev.Event:
     if cls is None:
         raise EngineError(f"Line {number} of the trace has an event kind this version does not know.")
     row.pop("correction", None)
-    hints = get_type_hints(cls)
+    hints = _hints(cls)
     try:
         fields: dict[str, Any] = {key: _typed(value, hints[key]) for key, value in row.items()}
         return cls(**fields)
     except (TypeError, KeyError):
         raise EngineError(f"Line {number} of the trace does not have the fields of its kind.") from None
+
+
+@cache
+def _hints(cls: type[ev.Event]) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def _typed(value: Any, hint: Any) -> Any:

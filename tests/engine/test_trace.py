@@ -56,6 +56,12 @@ def test_the_header_names_schema_checkpoint_settings_and_versions(busy):
     assert {"max_draft_len", "max_ctx", "dtype", "width"} <= set(header["settings"])
 
 
+def test_texts_of_token_ids_travel_in_the_header_and_only_when_there_are_some(busy):
+    assert "pieces" not in json.loads(next(busy.trace.export()))
+    trace = Trace(TraceHeader("x", pieces={"7": " seven"}))
+    assert Trace.load(trace.export()).header == trace.header
+
+
 def test_events_are_frozen(busy):
     with pytest.raises(AttributeError):
         next(iter(busy.trace)).seq = 5
@@ -87,6 +93,9 @@ def test_a_long_trace_forgets_the_oldest_and_says_how_many():
         ['{"kind": "header", "schema": 1, "checkpoint": "x"}', '{"kind": "context", "action": "full"}'],
         ['{"kind": "header", "schema": 1, "checkpoint": "x"}', '{"kind": "context", "unknown": [1]}'],
         ['{"kind": "header", "schema": 1, "checkpoint": "x"}', "{"],
+        ['{"kind": "header", "schema": 1, "checkpoint": "x"}', '{"a":' * 50_000],
+        ['{"kind": "header", "schema": 1, "checkpoint": "x", "checkpoint": "y"}'],
+        ['{"kind": "header", "schema": 1, "checkpoint": "x", "settings": {"a": NaN}}'],
     ],
 )
 def test_a_damaged_file_is_refused_with_a_sentence(lines):
