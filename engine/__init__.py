@@ -14,6 +14,8 @@ from engine.engine import Engine, load_engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
 from engine.rewind import spec_rewind_to_checkpoint
+from engine.sampled_burst import generate_spec_session_sampled
+from engine.sampling import SamplingParams
 from engine.session import SpecSession
 from engine.telemetry import SpecTelemetry
 
@@ -26,6 +28,7 @@ __all__ = [
     "Engine",
     "EngineError",
     "RewindTarget",
+    "SamplingParams",
     "SessionStateError",
     "SpecSession",
     "SpecTelemetry",
@@ -33,6 +36,7 @@ __all__ = [
     "TurnDelta",
     "check_exact",
     "generate_spec_session",
+    "generate_spec_session_sampled",
     "load_engine",
     "spec_flush_pending",
     "spec_rewind_to_checkpoint",

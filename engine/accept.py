@@ -1,4 +1,4 @@
-"""Greedy acceptance: a pure function from drafts and the trunk's own choices to what a round emits and keeps.
+"""Acceptance: pure functions from drafts and the trunk's own choices to what a round emits and keeps.
 
 Terms (column 0 is the pending token, columns 1.. are the drafts):
     choice[c]  the trunk's argmax after column c, for c = 0 .. len(drafts)
@@ -50,10 +50,18 @@ def accept_greedy(drafts: Sequence[int], choices: Sequence[int], stop_ids: Colle
     accepted = 0
     while accepted < len(drafts) and drafts[accepted] == choices[accepted]:
         accepted += 1
-        if drafts[accepted - 1] in stop_ids:
-            tokens = tuple(drafts[:accepted])
-            return Outcome(accepted, tokens, _drafts(accepted), None, accepted, tokens[-1], stopped=True)
-    bonus = choices[accepted]
+    return outcome_of(drafts, accepted, choices[accepted], stop_ids)
+
+
+def outcome_of(drafts: Sequence[int], accepted: int, bonus: int, stop_ids: Collection[int]) -> Outcome:
+    """What becomes of a round whose first `accepted` drafts are right, followed by the trunk's own `bonus`.
+
+    An accepted stop id ends the round: what follows it, the bonus too, does not count.
+    """
+    stop = next((i for i in range(accepted) if drafts[i] in stop_ids), None)
+    if stop is not None:
+        tokens = tuple(drafts[: stop + 1])
+        return Outcome(stop + 1, tokens, _drafts(stop + 1), None, stop + 1, tokens[-1], stopped=True)
     tokens = (*drafts[:accepted], bonus)
     last: Origin = "bonus" if accepted == len(drafts) else "correction"
     return Outcome(accepted, tokens, (*_drafts(accepted), last), bonus, accepted + 1, bonus, stopped=bonus in stop_ids)

@@ -7,11 +7,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from engine.draws import note_draw, note_rule, resume_choice
 from engine.entry import check_arguments, check_room
 from engine.events import BurstEvent, ContextEvent, Origin, OvershootEvent, Reason, RoundEvent, TurnEvent
+from engine.flush import unpark
 from engine.pending import note_pending
 from engine.prefill import ensure_resident
 from engine.round import Round
+from engine.rules import GREEDY, Rule
 from engine.telemetry import SpecTelemetry
 from engine.turn_start import open_turn
 
@@ -51,6 +54,7 @@ class _Run:
     stop_ids: frozenset[int]
     on_tokens: OnTokens | None
     before: SpecTelemetry
+    rule: Rule
     tokens: list[int] = field(default_factory=list)
     origin: list[Origin] = field(default_factory=list)
     reason: Reason | None = None
@@ -126,15 +130,16 @@ def run_burst(
     ignore_eos: bool = False,
     checkpoint_at: int | None = None,
     on_tokens: OnTokens | None = None,
+    rule: Rule = GREEDY,
     turn: TurnEvent | None = None,
 ) -> Burst:
-    """`generate_spec_session` for a caller that decided on reuse itself and says so with its own `turn` event.
+    """A burst by any rule, for a caller that may have decided on reuse itself and says so with its own `turn` event.
 
     With `turn` and no suffix the session stands at a prompt's end, and its prediction begins a new turn.
     """
     with session.exclusive("generate_spec_session", allow_failed=False):
         stops = frozenset() if ignore_eos else frozenset(session.engine.stop_ids if stop_ids is None else stop_ids)
-        run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy())
+        run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy(), rule)
         suffix = [int(token) for token in suffix]
         check_arguments(session, suffix, max_new, overshoot, checkpoint_at)
         if max_new == 0:
@@ -146,6 +151,9 @@ def run_burst(
             return _result(run, "cancelled")
         if not ensure_resident(session, run.poll):
             return _record(run, "cancelled")
+        note_rule(session, rule)
+        if not suffix and rule.draws and session.parked is not None:
+            unpark(session)
         try:
             consumed = False
             if suffix:
@@ -170,7 +178,7 @@ def run_burst(
 def _open(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEvent | None) -> bool:
     """Prefill a turn and emit its first token. False when cancelled."""
     clock = time.perf_counter()
-    first = open_turn(run.session, suffix, checkpoint_at, turn, run.poll)
+    first = open_turn(run.session, suffix, checkpoint_at, turn, run.poll, run.rule)
     run.timings["prefill"] = (time.perf_counter() - clock) * 1e3
     if first is not None:
         run.emit([first], ["first"])
@@ -178,14 +186,17 @@ def _open(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEve
 
 
 def _promote(run: _Run) -> None:
-    """Emit the prediction of a PREDICTED session and carry it: no forward."""
-    session = run.session
-    token = session.next_pred
-    assert token is not None
+    """Emit what follows the last row of a PREDICTED session and carry it: no forward."""
+    session, rule = run.session, run.rule
+    begins = session.rewind_pos() == len(session.committed)
+    token, drawn = resume_choice(session, rule, begins=begins)
+    session.emitted(1, rule, rule.start(session.sctr) if begins else session.sctr)
     session.pending_tok, session.next_pred, session.last_logits = token, None, None
-    session.tail = session.parked_tok = None
+    session.tail = session.parked = session.drawn = None
     note_pending(session, "promote", token, len(session.committed), "continue")
-    origin: Origin = "first" if session.rewind_pos() == len(session.committed) else "bonus"
+    if drawn:
+        note_draw(session, rule, token, "first" if begins else "resume")
+    origin: Origin = "first" if begins else "bonus"
     run.emit([token], [origin])
 
 
@@ -202,15 +213,16 @@ def _rounds(run: _Run, consumed: bool) -> None:
         assert session.pending_tok is not None
         carried, position = session.pending_tok, len(session.committed)
         limit = run.max_new - len(run.tokens) if run.overshoot == "trim" else None
-        step = Round(session, run.stop_ids, limit)
+        step = Round(session, run.stop_ids, limit, run.rule)
         event = step.run()
-        assert step.outcome is not None
+        assert step.decision is not None
+        outcome = step.decision.outcome
         if consumed:
             note_pending(session, "consume", carried, position, "round")
             consumed = False
         _add_times(run.timings, event)
-        run.trimmed = step.outcome.trimmed
-        run.emit(step.outcome.tokens, step.outcome.origin)
+        run.trimmed = outcome.trimmed
+        run.emit(outcome.tokens, outcome.origin)
 
 
 def _add_times(timings: dict[str, float], event: RoundEvent) -> None:

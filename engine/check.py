@@ -1,5 +1,7 @@
 """`check_exact`: decode a session's own history again, plainly, and compare every generated token.
 
+Each token is compared under the rule that chose it: greedy ones with the argmax, coupled ones with plain sampling under
+the same noise. Rejection keeps only the distribution, so its tokens are taken as they are and counted apart.
 Plainly means one token a forward, no drafter, no carry, in rows of their own; prompts are prefilled as they were given.
 The comparison stops at the first difference and reports both tokens and the gap between their logits, so that a
 near-tie can be told from a fault. It never hides one.
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from engine.cache import CacheSlot
-    from engine.session import SpecSession
+    from engine.session import Chosen, SpecSession
 
 Progress = Callable[[int, int], bool]
 """Told (tokens compared, tokens in all) before every forward; False cancels."""
@@ -31,26 +33,35 @@ def check_exact(session: SpecSession, progress: Progress | None = None) -> Check
     """
     with session.exclusive("check_exact"):
         history = session.history
-        generated = [*session.generated, *([1] if session.pending_tok is not None else [])]
         go_on = progress or (lambda done, total: True)
-        return session.trace.append(_replay(session, history, generated, go_on))
+        return session.trace.append(_replay(session, history, list(session.chosen), go_on))
 
 
-def _replay(session: SpecSession, history: list[int], generated: list[int], go_on: Progress) -> CheckEvent:
+def _replay(session: SpecSession, history: list[int], chosen: list[Chosen | None], go_on: Progress) -> CheckEvent:
     engine = session.engine
     slot = engine.trunk.new_slot(len(history) + engine.widths.prefill[-1])
-    total, done, at = sum(generated), 0, 0
+    total, done, drawn, at = sum(how is not None for how in chosen), 0, 0, 0
     last: Tensor | None = None
     while at < len(history):
         if not go_on(done, total):
-            return CheckEvent(identical=False, tokens=done, cancelled=True)
-        if generated[at]:
+            return CheckEvent(identical=False, tokens=done - drawn, cancelled=True, drawn=drawn)
+        how = chosen[at]
+        if how is not None:
             assert last is not None, "a session begins with a prompt"
-            expected = int(last.argmax())
-            if expected != history[at]:
+            rule, index = how
+            expected = rule.replay(last, history[:at] if rule.needs_context else [], index)
+            if expected is None:
+                drawn += 1
+            elif expected != history[at]:
                 gap = float(last[expected] - last[history[at]])
                 return CheckEvent(
-                    identical=False, tokens=done, index=at, expected=expected, actual=history[at], gap=gap
+                    identical=False,
+                    tokens=done - drawn,
+                    index=at,
+                    expected=expected,
+                    actual=history[at],
+                    gap=gap,
+                    drawn=drawn,
                 )
             done += 1
             if done == total:
@@ -58,13 +69,13 @@ def _replay(session: SpecSession, history: list[int], generated: list[int], go_o
             last = _forward(session, slot, history[at : at + 1], engine.widths.round_width(1))
             at += 1
         else:
-            end = next((i for i in range(at, len(history)) if generated[i]), len(history))
+            end = next((i for i in range(at, len(history)) if chosen[i] is not None), len(history))
             size = min(end - at, engine.prefill_chunk)
             width = engine.widths.prefill_width(size, slot.capacity - at)
             chunk = history[at : at + min(size, width)]
             last = _forward(session, slot, chunk, width)
             at += len(chunk)
-    return CheckEvent(identical=True, tokens=done)
+    return CheckEvent(identical=True, tokens=done - drawn, drawn=drawn)
 
 
 def _forward(session: SpecSession, slot: CacheSlot, tokens: list[int], width: int) -> Tensor:

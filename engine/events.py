@@ -260,8 +260,9 @@ class RewindEvent(Event):
     """Committed length before."""
     to: int
     """Committed length after."""
-    cause: Literal["checkpoint", "prompt", "prime", "clear", "overshoot", "stop"]
-    """`stop`: a stop string ended the answer, and what was emitted from its first token on was taken back."""
+    cause: Literal["checkpoint", "prompt", "prime", "clear", "overshoot", "stop", "unpark"]
+    """`stop`: a stop string ended the answer, and what was emitted from its first token on was taken back. `unpark`: a
+    sampled burst carries a flushed token again."""
     retained: tuple[int, ...]
 
 
@@ -300,6 +301,8 @@ class CheckEvent(Event):
     gap: float | None = None
     cancelled: bool = False
     """The check was stopped after `tokens` identical ones."""
+    drawn: int = 0
+    """Tokens passed over because accept tests chose them: plain sampling has their distribution, not their values."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Flush: commit the pending token by a round without drafts, so that the session ends in a prediction."""
+"""Flush: commit the pending token by a round without drafts, so that the session ends in a prediction; and back."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.entry import context_full
-from engine.events import FlushEvent
+from engine.events import FlushEvent, RewindEvent
 from engine.pending import note_pending
 from engine.prefill import ensure_resident
+from engine.way_back import Parked
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
@@ -35,7 +36,8 @@ def spec_flush_pending(session: SpecSession) -> None:
         session.extend([token])
         session.pending_tok, session.next_pred = None, int(out.logits[0].argmax())
         session.last_logits = out.logits[0]
-        session.last_h, session.tail, session.parked_tok = out.hidden[0].clone(), None, token
+        session.parked, session.tail = Parked(token, session.last_h), None
+        session.last_h = out.hidden[0].clone()
         session.drafter.observe([token], out.hidden if session.drafter.needs_hidden else None)
         session.failed = False
         session.trace.append(
@@ -49,3 +51,20 @@ def spec_flush_pending(session: SpecSession) -> None:
             )
         )
         note_pending(session, "flush", token, position, "round")
+
+
+def unpark(session: SpecSession) -> None:
+    """Undo a flush: drop its row and carry the token again, so that parking leaves no mark on what is drawn next."""
+    parked, length = session.parked, len(session.committed)
+    assert parked is not None and length
+    how = session.chosen[-1]
+    session.truncate(length - 1)
+    session.pending_tok, session.next_pred, session.last_logits = parked.token, None, None
+    session.last_h = parked.last_h
+    session.chosen.append(how)
+    session.drafter.truncate(length - 1, session.last_h)
+    session.trace.append(
+        RewindEvent(
+            turn=session.turn, start=length, to=length - 1, cause="unpark", retained=tuple(session.rewind_points())
+        )
+    )

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.errors import EngineError
 from engine.events import ContextEvent, PrefillEvent
+from engine.rules.protocol import Choose
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
@@ -28,7 +29,12 @@ class Prefilled:
     hidden: list[Tensor] = field(default_factory=list)
     """[n, H] per chunk, only if the drafter conditions on hidden rows."""
     choice: int = -1
-    """Argmax of the last row."""
+    """Chosen from the last row."""
+
+
+def greedy_choice(logits: Tensor) -> int:
+    """The argmax of a row."""
+    return int(logits.argmax())
 
 
 def prefill(
@@ -37,6 +43,7 @@ def prefill(
     wanted: Collection[int],
     *,
     poll: Callable[[], bool],
+    choose: Choose = greedy_choice,
     carried: int | None = None,
     cause: Literal["turn", "reprime"] = "turn",
 ) -> Prefilled | None:
@@ -45,6 +52,7 @@ def prefill(
     Args:
         tokens: at least one. wanted: absolute positions whose logits and hidden rows are needed, besides the last.
         poll: asked between chunks; False cancels.
+        choose: the token after the last row.
         carried: the pending token, if it is `tokens[0]`.
 
     Returns None when cancelled. Then, and when a forward raises, the rows are as before.
@@ -72,7 +80,7 @@ def prefill(
                 out.hidden.append(got.hidden)
             last = at + len(chunk) == end
             if last:
-                out.choice = int(out.logits[end - 1].argmax())
+                out.choice = choose(out.logits[end - 1])
             session.trace.append(
                 PrefillEvent(
                     turn=session.turn,

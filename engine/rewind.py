@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from engine.errors import SessionStateError
 from engine.events import CheckpointEvent, OvershootEvent, RewindEvent
 from engine.pending import note_pending
-from engine.session import MAX_POINTS, RewindPoint, Tail
+from engine.session import MAX_POINTS
+from engine.way_back import RewindPoint, Tail
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -149,6 +150,7 @@ def drop_pending(session: SpecSession, via: Literal["rewind", "trim"]) -> None:
     if session.pending_tok is None:
         return
     token, session.pending_tok = session.pending_tok, None
+    del session.chosen[len(session.committed) :]
     note_pending(session, "drop", token, len(session.committed), via)
 
 

@@ -1,8 +1,8 @@
-"""One round in four stages: draft, verify, accept, commit (Leviathan et al. 2023, algorithm 1, greedy).
+"""One round in four stages: draft, verify, accept, commit (Leviathan et al. 2023, algorithm 1).
 
-    drafts  = drafter.propose(pending)                       at most K
-    choices = argmax(trunk([pending, *drafts] padded))       one forward
-    outcome = accept(drafts, choices)                        pure
+    drafts  = drafter.propose(pending)                  at most K
+    logits  = trunk([pending, *drafts], padded)         one forward
+    outcome = rule.accept(logits, drafts)               pure: argmax, accept tests or shared noise, by the rule
     rows of [pending, *accepted] stay; the last emitted token becomes the pending one
 
 A stage may be run alone (a step mode does); `commit` is the only one that changes the session.
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from engine.accept import Outcome, accept_greedy, trim
+from engine.accept import Outcome, trim
+from engine.drafters.protocol import ChoosingDrafter
 from engine.errors import DrafterMismatch
 from engine.events import ContextEvent, DrafterEvent, RoundEvent
-from engine.session import Tail
+from engine.rules import GREEDY, Decision, DraftChooser, Rule
+from engine.way_back import Tail
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
@@ -27,17 +30,21 @@ if TYPE_CHECKING:
 class Round:
     """One round of a session whose pending token is set and which has room for at least one row."""
 
-    def __init__(self, session: SpecSession, stop_ids: Collection[int], limit: int | None = None) -> None:
+    def __init__(
+        self, session: SpecSession, stop_ids: Collection[int], limit: int | None = None, rule: Rule = GREEDY
+    ) -> None:
         """`limit`: most tokens to emit, the rest trimmed before the next forward; None keeps them all."""
         assert session.pending_tok is not None and session.slot is not None and session.room() >= 1
         self.session = session
         self.pending: int = session.pending_tok
         self.stop_ids = stop_ids
         self.limit = limit
+        self.rule = rule
+        self.context: list[int] = session.history if rule.needs_context else []
         self.drafts: list[int] = []
-        self.choices: list[int] = []
+        self.chooser: DraftChooser | None = None
         self.width = 0
-        self.outcome: Outcome | None = None
+        self.decision: Decision | None = None
         self._out: TrunkOut | None = None
         self._begin = time.perf_counter()
         self._ms = {"draft": 0.0, "verify": 0.0, "accept": 0.0}
@@ -59,8 +66,8 @@ class Round:
                 ContextEvent(action="clamped", used=len(session.committed), max_ctx=session.engine.max_ctx)
             )
         if most > 0 and not self._past_drafter_context():
-            drafts = session.drafter.propose(self.pending, most, session.last_h)[:most]
             vocab = session.engine.trunk.vocab_rows
+            drafts = self._propose(most, vocab)
             bad = next((d for d in drafts if not 0 <= d < vocab), None)
             if bad is not None:
                 raise DrafterMismatch(
@@ -81,31 +88,36 @@ class Round:
         self._out = session.engine.trunk.forward(
             session.slot, len(session.committed), columns, self.width, keep=range(len(columns))
         )
-        self.choices = self._out.logits.argmax(dim=-1).tolist()
         self._ms["verify"] = (time.perf_counter() - clock) * 1e3
 
     def accept(self) -> Outcome:
         """Decide what is emitted and which rows stay."""
         clock = time.perf_counter()
-        outcome = accept_greedy(self.drafts, self.choices, self.stop_ids)
+        session, out = self.session, self._out
+        assert out is not None
+        decision = self.rule.accept(
+            out.logits, self.context, self.drafts, self.chooser, session.sctr, session.uctr, self.stop_ids
+        )
         if self.limit is not None:
-            outcome = trim(outcome, self.limit)
-        self.outcome = outcome
+            decision = self._trim(decision, self.limit)
+        self.decision = decision
         self._ms["accept"] = (time.perf_counter() - clock) * 1e3
-        return outcome
+        return decision.outcome
 
     def commit(self) -> RoundEvent:
         """Move the session to after the round and append its event. A failure here leaves it FAILED."""
-        session, outcome, out = self.session, self.outcome, self._out
-        assert outcome is not None and out is not None and session.slot is not None
+        session, decision, out = self.session, self.decision, self._out
+        assert decision is not None and out is not None and session.slot is not None
+        outcome, counters = decision.outcome, (session.sctr, session.uctr)
         before = len(session.committed)
         rows = [self.pending, *self.drafts][: outcome.rows]
         session.failed = True  # until every part has moved
         session.drafter.truncate(before, session.last_h)  # its own guesses; the true rows follow
         session.extend(rows)
-        session.pending_tok, session.next_pred = outcome.pending, outcome.next_pred
+        session.emitted(len(outcome.tokens), self.rule, session.sctr)
+        self._predict(outcome)
+        session.sctr, session.uctr = session.sctr + decision.draws, session.uctr + len(decision.test_u)
         session.last_h = out.hidden[len(rows) - 1].clone()
-        session.last_logits = out.logits[len(rows) - 1] if outcome.next_pred is not None else None
         session.tail = Tail(before, outcome.tokens, out.logits, out.hidden)
         session.drafter.observe(rows, out.hidden[: len(rows)] if session.drafter.needs_hidden else None)
         session.telem.record(len(self.drafts), outcome.accepted, len(outcome.tokens))
@@ -130,8 +142,42 @@ class Round:
                 host_ms=total - sum(self._ms.values()),
                 trimmed=outcome.trimmed,
                 room=session.engine.max_ctx - before,
+                mode=self.rule.mode,
+                sctr=counters[0],
+                draws=decision.draws,
+                uctr=counters[1],
+                test_p=decision.test_p,
+                test_q=decision.test_q,
+                test_u=decision.test_u,
             )
         )
+
+    def _propose(self, most: int, vocab: int) -> list[int]:
+        """The drafter's guesses, chosen by the rule where the drafter has probabilities."""
+        session, drafter = self.session, self.session.drafter
+        if isinstance(drafter, ChoosingDrafter):
+            self.chooser = self.rule.draft_chooser(self.context, session.sctr, session.draft_cut, vocab)
+            if self.chooser is not None:
+                return drafter.propose_by(self.chooser, self.pending, most, session.last_h)
+        return drafter.propose(self.pending, most, session.last_h)[:most]
+
+    def _trim(self, decision: Decision, limit: int) -> Decision:
+        """Drop what passes `limit`. An index of the coupled rule is used by the token that stays at its place."""
+        outcome = trim(decision.outcome, limit)
+        unused = len(outcome.trimmed) if self.rule.mode == "coupled" else 0
+        return replace(decision, outcome=outcome, draws=decision.draws - unused)
+
+    def _predict(self, outcome: Outcome) -> None:
+        """What follows the last row: the pending token, or after a trim a prediction and the row it comes from."""
+        session, out = self.session, self._out
+        assert out is not None
+        session.pending_tok, session.drawn = outcome.pending, None
+        session.next_pred = session.last_logits = None
+        if outcome.next_pred is not None:
+            session.last_logits = out.logits[outcome.rows - 1]
+            session.next_pred = int(session.last_logits.argmax())
+            if self.rule.mode == "rejection":
+                session.drawn = (self.rule, outcome.next_pred)
 
     def _past_drafter_context(self) -> bool:
         """Whether the drafter's own context has ended; says so in the trace the first time."""

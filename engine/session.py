@@ -19,10 +19,10 @@ What each call does in each state (burst.py, rewind.py and take_back.py implemen
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
@@ -30,48 +30,20 @@ from torch import Tensor
 from engine.drafters import Drafter
 from engine.errors import ContextFull, DrafterMismatch, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
+from engine.rules import GREEDY, Rule
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace
+from engine.way_back import Parked, RewindPoint, Tail
 
 if TYPE_CHECKING:
     from engine.cache import CacheSlot
     from engine.engine import Engine
 
+Chosen = tuple[Rule, int]
+"""How a token came about: the rule, and the value of the draw counter that was its own."""
+
 MAX_POINTS = 128
 """Rewind points kept; each holds one logits row and one hidden row. The oldest go first."""
-
-
-@dataclass(frozen=True)
-class RewindPoint:
-    """A position to come back to without a forward."""
-
-    pos: int
-    turn: int
-    logits: Tensor
-    """[V], the row after which the turn's answer (or its header) begins."""
-    last_h: Tensor
-    """[H], hidden of row pos - 1."""
-    drafter: str
-    snapshot: object
-
-    @property
-    def nbytes(self) -> int:
-        """Memory the point holds."""
-        return self.logits.nbytes + self.last_h.nbytes
-
-
-@dataclass(frozen=True)
-class Tail:
-    """The last round, kept until the next forward so that emitted tokens can still be taken back."""
-
-    base: int
-    """Committed length before that round."""
-    tokens: tuple[int, ...]
-    """What it emitted."""
-    logits: Tensor
-    """[c, V] and"""
-    hidden: Tensor
-    """[c, H]: rows of its columns 0 .. len(tokens) - 1."""
 
 
 class SpecSession:
@@ -80,8 +52,8 @@ class SpecSession:
     def __init__(self, engine: Engine, drafter: str | Drafter, draft_len: int) -> None:
         self.engine = engine
         self.committed: list[int] = []
-        self.generated = bytearray()
-        """Per committed token, whether the trunk chose it (1) or a prompt gave it (0)."""
+        self.chosen: list[Chosen | None] = []
+        """Per token of the history, how it was chosen; None where a prompt gave it."""
         self.next_pred: int | None = None
         self.sctr = 0
         self.uctr = 0
@@ -97,8 +69,17 @@ class SpecSession:
         self.last_logits: Tensor | None = None
         self.points: list[RewindPoint] = []
         self.tail: Tail | None = None
-        self.parked_tok: int | None = None
-        """The token a flush committed, while it is the last row: an end of turn stays one when parked."""
+        self.parked: Parked | None = None
+        """What a flush committed, while it is the last row."""
+        self.rule: Rule = GREEDY
+        """What the latest burst chose by."""
+        self.drawn: tuple[Rule, int] | None = None
+        """A token drawn for the next place and then dropped before anyone saw it: used again under the same rule."""
+        self.draft_cut = 0.0
+        """Drafters with probabilities stop where their best token has less than this."""
+        self.alternatives = 0
+        """How many of the most probable tokens a round notes per column; 0 notes none."""
+        self._seed: int | None = None
         self.failed = False
         self.drafter_ended = False
         self.closed = False
@@ -120,6 +101,18 @@ class SpecSession:
     def history(self) -> list[int]:
         """Every token the caller received: `committed`, then the pending token. Render from this."""
         return self.committed + ([] if self.pending_tok is None else [self.pending_tok])
+
+    @property
+    def parked_tok(self) -> int | None:
+        """The token of the last row, if a flush committed it."""
+        return None if self.parked is None else self.parked.token
+
+    @property
+    def seed(self) -> int:
+        """The session's own seed, for sampling without one: drawn once from the system."""
+        if self._seed is None:
+            self._seed = secrets.randbits(64)
+        return self._seed
 
     @property
     def busy(self) -> bool:
@@ -235,22 +228,25 @@ class SpecSession:
             )
         )
 
-    def extend(self, rows: Sequence[int], *, given: int = 0) -> None:
-        """Commit `rows`, whose cache rows are written; the last `given` of them come from a prompt."""
+    def extend(self, rows: Sequence[int]) -> None:
+        """Commit `rows`, whose cache rows are written."""
         assert self.slot is not None
         self.committed.extend(rows)
-        self.generated.extend(bytes([1]) * (len(rows) - given) + bytes(given))
         self.slot.truncate(len(self.committed))
+
+    def emitted(self, count: int, rule: Rule, index: int) -> None:
+        """Note how the next `count` tokens of the history were chosen, the first with draw counter `index`."""
+        self.chosen.extend((rule, index + i) for i in range(count))
 
     def truncate(self, length: int) -> None:
         """Keep the first `length` rows everywhere but in the drafter. Predictions are the caller's to set."""
         assert 0 <= length <= len(self.committed)
         del self.committed[length:]
-        del self.generated[length:]
+        del self.chosen[length:]
         if self.slot is not None:
             self.slot.truncate(length)
         self.points = [point for point in self.points if point.pos <= length]
-        self.tail = self.parked_tok = None
+        self.tail = self.parked = self.drawn = None
 
     def reprime(self) -> None:
         """Rebuild the rows from `committed`, in the state the session was in. Rows come back bit for bit."""
@@ -264,7 +260,7 @@ class SpecSession:
         length = len(self.committed)
         assert self.slot is None or self.failed or self.slot.length == length, "I1: rows and committed differ"
         assert length <= self.engine.max_ctx, "I1: more rows than max_ctx"
-        assert len(self.generated) == length, "I1: roles and committed differ"
+        assert len(self.chosen) == len(self.history), "I8: the history and how it was chosen differ"
         if self.failed or self.closed:
             return
         assert self.pending_tok is None or self.next_pred is None, "I3: pending and next_pred are both set"

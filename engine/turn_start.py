@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from engine.draws import first_choice, note_draw
 from engine.events import TurnEvent
 from engine.pending import note_pending
 from engine.prefill import Prefilled, prefill
 from engine.rewind import take_point
+from engine.rules import Rule
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
@@ -22,6 +24,7 @@ def open_turn(
     checkpoint_at: int | None,
     turn: TurnEvent | None,
     poll: Callable[[], bool],
+    rule: Rule,
 ) -> int | None:
     """Prefill a turn and make its first token the pending one; returns it.
 
@@ -35,7 +38,7 @@ def open_turn(
     session.trace.append(turn or _plain_turn(session, suffix))
     wanted = [checkpoint_at - 1] if checkpoint_at is not None and checkpoint_at > start else []
     try:
-        out = prefill(session, rows, wanted, poll=poll, carried=carried)
+        out = prefill(session, rows, wanted, poll=poll, carried=carried, choose=first_choice(session, rule, suffix))
     except Exception:
         session.turn -= 1
         raise
@@ -44,9 +47,10 @@ def open_turn(
         return None
     if checkpoint_at is not None and checkpoint_at == start and start:
         out.logits[start - 1], out.last_h[start - 1] = at_entry  # type: ignore[assignment]
-    _commit_turn(session, rows, out, checkpoint_at)
+    _commit_turn(session, rows, out, checkpoint_at, rule)
     if carried is not None:
         note_pending(session, "flush", carried, start, "prefill")
+    note_draw(session, rule, out.choice, "first")
     return out.choice
 
 
@@ -62,16 +66,19 @@ def _plain_turn(session: SpecSession, suffix: list[int]) -> TurnEvent:
     )
 
 
-def _commit_turn(session: SpecSession, rows: list[int], out: Prefilled, checkpoint_at: int | None) -> None:
+def _commit_turn(session: SpecSession, rows: list[int], out: Prefilled, checkpoint_at: int | None, rule: Rule) -> None:
     """Move the session to the prompt's end: rows, drafter, the turn's checkpoints, first token pending."""
     assert session.slot is not None
     start, end = len(session.committed), len(session.committed) + len(rows)
     split = end if checkpoint_at is None else checkpoint_at
     hidden = torch.cat(out.hidden) if session.drafter.needs_hidden else None
     session.failed = True  # until every part has moved
-    session.extend(rows, given=len(rows) - (session.pending_tok is not None))
+    session.extend(rows)
+    session.chosen += [None] * (end - len(session.chosen))
+    session.emitted(1, rule, rule.start(session.sctr))
     session.pending_tok, session.next_pred, session.last_logits = out.choice, None, None
-    session.last_h, session.tail, session.parked_tok = out.last_h[end - 1], None, None
+    session.last_h = out.last_h[end - 1]
+    session.tail = session.parked = session.drawn = None
     for first, last in ((start, split), (split, end)):
         if last > first:
             part = slice(first - start, last - start)

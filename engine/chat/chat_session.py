@@ -15,10 +15,11 @@ from engine.chat.reposition import prompt_for, reposition
 from engine.chat.rewind_targets import RewindTarget, RewindTargets
 from engine.chat.transcript import Transcript
 from engine.chat.turn import Turn, TurnRun
-from engine.chat.turn_settings import TurnDelta, TurnOptions, TurnSettings, require_greedy, require_text
+from engine.chat.turn_settings import TurnDelta, TurnOptions, TurnSettings, require_text
 from engine.errors import SessionStateError
 from engine.events import Reason
 from engine.rewind import reset, spec_rewind_to_checkpoint
+from engine.sampling import SamplingParams
 
 if TYPE_CHECKING:
     from engine.engine import Engine
@@ -75,8 +76,7 @@ class ChatSession:
         self,
         text: str,
         max_new: int = 256,
-        sampling: object | None = None,
-        verify: str = "rejection",
+        sampling: SamplingParams | None = None,
         **options: Unpack[TurnOptions],
     ) -> Turn:
         """Answer `text` with at most `max_new` tokens; `TurnSettings` says what the options mean.
@@ -88,15 +88,16 @@ class ChatSession:
         Raises:
             EngineError: empty text, an argument out of range, or a template that refuses the conversation.
             ContextFull: the prompt does not fit; nothing changed.
-            SessionStateError: another turn runs, or an option is not available in this version.
+            SessionStateError: another turn runs.
         """
-        require_greedy(sampling, verify)
-        settings = TurnSettings(max_new=max_new, **options)
+        settings = TurnSettings(max_new=max_new, sampling=sampling, **options)
         require_text(text)
         with self._exclusive():
             return self._answer(self._shown().asked(text), settings)
 
-    def continue_turn(self, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
+    def continue_turn(
+        self, max_new: int = 256, sampling: SamplingParams | None = None, **options: Unpack[TurnOptions]
+    ) -> Turn:
         """Go on with an answer that was cut short: first its overshoot, already computed, then more bursts.
 
         The `Turn` is the continuation alone; `messages` has the joined text. A stop string may begin in what the turn
@@ -108,7 +109,7 @@ class ChatSession:
             ContextFull: no row is left; nothing changed.
             SessionStateError: there is nothing to continue, or another turn runs.
         """
-        settings = TurnSettings(max_new=max_new, **options)
+        settings = TurnSettings(max_new=max_new, sampling=sampling, **options)
         with self._exclusive():
             if not self.can_continue:
                 raise SessionStateError(
@@ -130,7 +131,9 @@ class ChatSession:
                     self._adopt(self._talk, run, turn, last.text, self._talk.last_answer)
             return turn
 
-    def regenerate(self, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
+    def regenerate(
+        self, max_new: int = 256, sampling: SamplingParams | None = None, **options: Unpack[TurnOptions]
+    ) -> Turn:
         """Drop the last answer and answer its message again, as a new turn in the trace.
 
         The session goes back to the prompt's end, whose checkpoint has the logits, so nothing is computed before the
@@ -142,11 +145,18 @@ class ChatSession:
             EngineError: an argument is out of range.
             SessionStateError: nothing was said yet, or another turn runs.
         """
-        settings = TurnSettings(max_new=max_new, **options)
+        settings = TurnSettings(max_new=max_new, sampling=sampling, **options)
         with self._exclusive():
             return self._answer(self._talk.reopened(), settings)
 
-    def edit(self, turn: int, text: str, max_new: int = 256, **options: Unpack[TurnOptions]) -> Turn:
+    def edit(
+        self,
+        turn: int,
+        text: str,
+        max_new: int = 256,
+        sampling: SamplingParams | None = None,
+        **options: Unpack[TurnOptions],
+    ) -> Turn:
         """Replace user message number `turn`, counted from 0, drop everything after it, and answer it.
 
         Stopped before its first token, an edit leaves `messages` as they were. Otherwise as `send`.
@@ -154,7 +164,7 @@ class ChatSession:
         Raises:
             EngineError: there is no such message; else as `send` does.
         """
-        settings = TurnSettings(max_new=max_new, **options)
+        settings = TurnSettings(max_new=max_new, sampling=sampling, **options)
         require_text(text)
         with self._exclusive():
             return self._answer(self._shown().edited(turn, text), settings)

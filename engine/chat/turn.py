@@ -61,6 +61,7 @@ class TurnRun:
         self._session = session
         self._text = text
         self._settings = settings
+        self._rule = settings.rule(session)
         self._start = start
         self._base = text.tokens
         self._told = 0
@@ -138,6 +139,7 @@ class TurnRun:
                     overshoot=overshoot,
                     checkpoint_at=checkpoint_at,
                     on_tokens=self._take,
+                    rule=self._rule,
                     turn=event,
                 )
             except ContextFull:
@@ -199,7 +201,7 @@ class TurnRun:
                 drafts: list[Origin] = ["draft"] * min(event.accepted, count)
                 last: Origin = "correction" if event.correction else "bonus"
                 return drafts + [last] * (count - len(drafts))
-        promoted = isinstance(newest[-1], PendingEvent) and newest[-1].transition == "promote"
+        promoted = any(isinstance(event, PendingEvent) and event.transition == "promote" for event in newest)
         return ["bonus" if promoted and (self._base or len(self.tokens)) else "first"]
 
     def _push(self, tokens: Sequence[int]) -> str:

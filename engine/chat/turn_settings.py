@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from engine.burst import Overshoot
 from engine.chat.stop_strings import check_stop
-from engine.errors import EngineError, SessionStateError
+from engine.errors import EngineError
 from engine.events import Origin
+from engine.rules import GREEDY, Rule
+from engine.sampled_burst import Verify, check_sampling, rule_for
+from engine.sampling import SamplingParams
+
+if TYPE_CHECKING:
+    from engine.session import SpecSession
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class TurnOptions(TypedDict, total=False):
     burst: int
     overshoot: Overshoot
     stop: Sequence[str]
+    verify: Verify
     on_tokens: OnDelta | None
     on_burst: Callable[[], None] | None
 
@@ -48,6 +55,10 @@ class TurnSettings:
     overshoot: Overshoot = "keep"
     stop: Sequence[str] = ()
     """Stop strings; see `engine.chat.stop_strings`."""
+    sampling: SamplingParams | None = None
+    """None is greedy."""
+    verify: Verify = "rejection"
+    """How sampled drafts are verified; see `engine.sampled_burst`."""
     on_tokens: OnDelta | None = field(default=None, repr=False)
     """Gets what is shown as it comes, and an empty delta before any forward and between prefill chunks; False ends the
     turn at the round edge."""
@@ -62,19 +73,16 @@ class TurnSettings:
         if self.overshoot not in ("keep", "trim"):
             raise EngineError(f"overshoot must be 'keep' or 'trim', got {self.overshoot!r}.")
         check_stop(self.stop)
+        check_sampling(self.sampling, self.verify)
+
+    def rule(self, session: SpecSession) -> Rule:
+        """How the turn's tokens are chosen."""
+        return GREEDY if self.sampling is None else rule_for(session, self.sampling, self.verify)
 
     @property
     def stops(self) -> tuple[str, ...]:
         """The stop strings, as checked."""
         return tuple(self.stop)
-
-
-def require_greedy(sampling: object | None, verify: str) -> None:
-    """Raise unless the turn is a greedy one, the only kind this version decodes."""
-    if verify not in ("rejection", "coupled"):
-        raise EngineError(f"verify must be 'rejection' or 'coupled', got {verify!r}.")
-    if sampling is not None and getattr(sampling, "temperature", None) != 0:
-        raise SessionStateError("Sampling is not available in this version; send without it for greedy decoding.")
 
 
 def require_text(text: object) -> str:

@@ -8,7 +8,7 @@ each further draft is one forward of one row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,12 @@ class ModelDrafter:
 
     def propose(self, pending: int, k: int, last_h: Tensor | None) -> list[int]:
         """Greedy continuation of the session and `pending`: one forward to catch up, one for each further draft."""
+        return self.propose_by(lambda row: int(row.argmax()), pending, k, last_h)
+
+    def propose_by(
+        self, choose: Callable[[Tensor], int | None], pending: int, k: int, last_h: Tensor | None
+    ) -> list[int]:
+        """As `propose`, each draft chosen from the draft model's row by `choose`, which may end them."""
         model = self._model
         if self._slot is None:
             self._slot = model.trunk.new_slot(model.max_ctx + 1)
@@ -77,7 +83,10 @@ class ModelDrafter:
         missing = [*self._tokens[known:], pending]
         draft: list[int] = []
         while missing and len(draft) < k:
-            draft.append(self._forward(known, missing))
+            token = choose(self._forward(known, missing))
+            if token is None:
+                break
+            draft.append(token)
             known += len(missing)
             missing = draft[-1:]
         return draft
@@ -100,8 +109,8 @@ class ModelDrafter:
         """Bytes of its rows."""
         return 0 if self._slot is None else self._slot.nbytes
 
-    def _forward(self, start: int, tokens: list[int]) -> int:
-        """Write rows for `tokens` from `start`; the greedy token after the last."""
+    def _forward(self, start: int, tokens: list[int]) -> Tensor:
+        """Write rows for `tokens` from `start`; the logits [v] after the last."""
         slot, trunk = self._slot, self._model.trunk
         assert slot is not None
         del self._rows[start:]
@@ -113,7 +122,7 @@ class ModelDrafter:
             slot.truncate(start + at + len(chunk))
             self._rows += chunk
             self.forwards += 1
-        return int(out.logits[0, : self._model.vocab].argmax())
+        return out.logits[0, : self._model.vocab]
 
 
 def require_same_tokenizer(trunk: Any, draft: Any, trunk_name: str, draft_name: str) -> int:

@@ -1,9 +1,10 @@
 """Prompt lookup over the whole session, by index (Saxena 2023, "Prompt Lookup Decoding").
 
 For each n from LONGEST down to 1 the index maps the last n tokens to the places where the same n tokens ended before;
-the most recent place of the longest match is copied from. A copy that runs past the end of the session goes on
-through its own draft, so a repetition is followed for as long as it lasts. One round costs LONGEST look-ups and at
-most k copies whatever the length of the session; one committed token costs LONGEST insertions.
+the most recent place of the longest match is copied from, briefly where only one token agrees. A copy that runs past
+the end of the session goes on through its own draft, so a repetition is followed for as long as it lasts. One round
+costs LONGEST look-ups and at most k copies whatever the length of the session; one committed token costs LONGEST
+insertions.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Sequence
 from torch import Tensor
 
 LONGEST = 4
+LOOSE = 3
+"""Most tokens copied after a match of one token. It is right about once in four and hardly ever four times in a row, so
+a longer copy would only make the forward wider."""
 
 
 class NgramDrafter:
@@ -60,7 +64,7 @@ class NgramDrafter:
         for n in range(len(tail), 0, -1):
             ends = self._ends[n - 1].get(tuple(tail[-n:]))
             if ends:
-                return self._copy(ends[-1], pending, k)
+                return self._copy(ends[-1], pending, k if n > 1 else min(k, LOOSE))
         return []
 
     def _copy(self, source: int, pending: int, k: int) -> list[int]:

@@ -7,7 +7,7 @@ round. A drafter may lag behind the session (its own context may be shorter); it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
@@ -52,3 +52,13 @@ class Drafter(Protocol):
 
     def restore(self, snapshot: object, last_h: Tensor | None) -> None:
         """Back to a snapshot of this drafter taken at a position that still exists."""
+
+
+@runtime_checkable
+class ChoosingDrafter(Drafter, Protocol):
+    """A drafter with probabilities: it lets the round's rule choose each draft from its own row of logits."""
+
+    def propose_by(
+        self, choose: Callable[[Tensor], int | None], pending: int, k: int, last_h: Tensor | None
+    ) -> list[int]:
+        """As `propose`, with `choose` called once per draft on the drafter's row [v]; None ends the drafts."""

@@ -43,7 +43,7 @@ def test_every_generated_token_is_compared_and_nothing_changes(played):
 
 @pytest.mark.parametrize("where", ["early", "late", "pending"])
 def test_a_planted_difference_is_found_with_its_gap(played, where):
-    generated = [i for i, g in enumerate(played.generated) if g]
+    generated = [i for i, how in enumerate(played.chosen[: len(played.committed)]) if how]
     index = {"early": generated[3], "late": generated[-1], "pending": len(played.committed)}[where]
     truth = played.history[index]
     if where == "pending":
@@ -57,9 +57,9 @@ def test_a_planted_difference_is_found_with_its_gap(played, where):
 
 def test_a_round_that_accepts_a_wrong_draft_is_found(tiny_engine, monkeypatch):
     """Teeth: an accept rule that takes one draft too many."""
-    from engine import round as round_module
+    from engine.rules import greedy as greedy_rule
 
-    real = round_module.accept_greedy
+    real = greedy_rule.accept_greedy
 
     def generous(drafts, choices, stops):
         lie = list(choices)
@@ -69,7 +69,7 @@ def test_a_round_that_accepts_a_wrong_draft_is_found(tiny_engine, monkeypatch):
         return real(drafts, lie, stops)
 
     session = tiny_engine("llama").new_session(drafter="ngram")
-    monkeypatch.setattr(round_module, "accept_greedy", generous)
+    monkeypatch.setattr(greedy_rule, "accept_greedy", generous)
     generate_spec_session(session, PROMPT, 30, ignore_eos=True)
     assert any(e.drafted for e in session.trace.of(RoundEvent))
     assert not check_exact(session).identical

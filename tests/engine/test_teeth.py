@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-import engine.round as round_module
+import engine.rules.greedy as greedy_rule
 from engine import generate_spec_session
 from engine.accept import accept_greedy
 from engine.trunk import implementation
@@ -201,7 +201,7 @@ def run_with(tiny_engine, monkeypatch, rule) -> bool:
         history += suffix
         want.append(oracle.continuation(history, new))
         history += want[-1]
-    monkeypatch.setattr(round_module, "accept_greedy", rule)
+    monkeypatch.setattr(greedy_rule, "accept_greedy", rule)
     session = engine.new_session(drafter="ngram", draft_len=4)
     got = [run_turn(session, suffix, new, 7, "trim") for suffix, new in script.turns]
     session.close()

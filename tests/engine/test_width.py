@@ -85,6 +85,7 @@ def test_a_round_runs_at_the_narrowest_width_that_holds_it():
     plan = WidthPlan(8, (4, 8, 16), True, "")
     assert [plan.round_width(n) for n in range(1, 9)] == [4] * 4 + [8] * 4
 
+
 def test_prefill_widths_fit_the_tokens_and_the_room():
     plan = WidthPlan(8, (8, 16, 64), True, "")
     assert [plan.prefill_width(n, 1000) for n in (1, 8, 9, 17, 64, 200)] == [8, 8, 16, 64, 64, 64]

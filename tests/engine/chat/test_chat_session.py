@@ -556,7 +556,7 @@ def test_bad_requests_get_a_sentence_and_change_nothing(chat, long):
     for call in (lambda: chat.send("Hello", overshoot="lose"), lambda: chat.continue_turn(overshoot="lose")):
         with pytest.raises(EngineError, match="overshoot must be 'keep' or 'trim'"):
             call()
-    with pytest.raises(SessionStateError, match="not available in this version"):
+    with pytest.raises(EngineError, match="sampling must be SamplingParams"):
         chat.send("Hello", sampling=object())
     with pytest.raises(EngineError, match="verify"):
         chat.send("Hello", verify="hope")

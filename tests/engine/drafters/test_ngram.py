@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.drafters.ngram import LONGEST, NgramDrafter
+from engine.drafters.ngram import LONGEST, LOOSE, NgramDrafter
 
 IDS = st.integers(0, 3)
 
@@ -17,7 +17,7 @@ def _by_search(tokens: list[int], pending: int, k: int) -> list[int]:
         for end in range(len(text) - 1, n - 1, -1):
             if text[end - n : end] == text[-n:]:
                 out = list(text)
-                for i in range(k):
+                for i in range(k if n > 1 else min(k, LOOSE)):
                     out.append(out[end + i])
                 return out[len(text) :]
     return []
@@ -53,6 +53,14 @@ def test_a_copy_that_reaches_the_end_goes_on_through_its_own_draft():
     assert drafter.propose(6, 7, None) == [5, 6, 5, 6, 5, 6, 5]
 
 
+def test_a_match_of_one_token_is_followed_briefly():
+    drafter = NgramDrafter()
+    drafter.start([1, 2, 3, 4, 5, 6, 7, 8, 9], None)
+    assert drafter.propose(1, 7, None) == [2, 3, 4]
+    drafter.observe([1], None)
+    assert drafter.propose(2, 7, None) == [3, 4, 5, 6, 7, 8, 9]
+
+
 class _Counted(dict):
     lookups = 0
 
@@ -65,5 +73,5 @@ def test_a_proposal_costs_the_same_in_a_long_session():
     drafter = NgramDrafter()
     drafter.start([i % 97 for i in range(50_000)], None)
     drafter._ends = [_Counted(ends) for ends in drafter._ends]
-    assert len(drafter.propose(3, 7, None)) == 7
+    assert len(drafter.propose(50_000 % 97, 7, None)) == 7
     assert _Counted.lookups <= LONGEST
