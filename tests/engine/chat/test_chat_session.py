@@ -643,8 +643,8 @@ def test_a_random_conversation_equals_the_plain_one(engine, truth, seed, stops, 
         chat.session.set_drafter(drafter, rng.randint(0, 7))
         most, burst, mode = rng.randint(1, 24), rng.choice([1, 2, 5, 32]), rng.choice(["keep", "trim"])
         if chat.can_continue and rng.random() < 0.5:
-            got = chat.continue_turn(most, burst, stop_after(rng.randint(1, 30)), mode)
-            want = plain.continue_turn(len(got.tokens), WHOLE)
+            got = chat.continue_turn(most, burst=burst, on_tokens=stop_after(rng.randint(1, 30)), overshoot=mode)
+            want = plain.continue_turn(len(got.tokens), burst=WHOLE)
         else:
             text = rng.choice([stops, long, "The dog", "naïve 🙂", "x"])
             chat.send(text, most, burst=burst, on_tokens=refuse_poll(rng.choice([1, 2])))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine import check_exact
 from engine.chat import ChatSession
 from engine.events import ContextEvent, TurnEvent
 from tests.chats import EMPTY_THINKING, OPEN_THINKING, THINKING, agree, chat_with, forwards, garbage
@@ -96,6 +97,24 @@ def test_a_chat_depends_on_nothing_but_what_was_said(tiny_engine, monkeypatch, o
         assert decisions == [e.decision for e in plain.session.trace.of(TurnEvent)], "reuse depends on ids alone"
         chat.session.close()
     assert {"send", "edit", "regenerate", "continue", "rewind"} == {step.call for step in steps}
+    plain.session.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_a_chat_with_the_default_checkpoint_depends_on_nothing_but_what_was_said(default_engine, monkeypatch, seed):
+    engine = default_engine
+    monkeypatch.setattr(engine.tokenizer, "chat_template", TEMPLATES[seed])
+    steps = script(300 + seed)
+    plain = chat_with(engine, "none", 0)
+    want = list(play(plain, steps, 64, "keep"))
+    variants: list[tuple[Any, int, int, str]] = [("ngram", 7, 5, "keep"), ("ngram", 3, 1, "trim")]
+    for drafter, k, burst, overshoot in variants:
+        chat = chat_with(engine, drafter, k)
+        for step, expected, got in zip(steps, want, play(chat, steps, burst, overshoot), strict=True):
+            assert got == expected, (step, drafter, k, burst)
+        assert check_exact(chat.session).identical
+        chat.session.close()
     plain.session.close()
 
 
