@@ -30,7 +30,8 @@ def reference(p: Tensor, drafts: Tensor, q: Tensor | None, u_accept: Tensor, u_d
         u_draw: [B] in [0, 1), one per draw.
 
     Returns:
-        `Walk`. A row of p, or of q up to the failing draft, with NaN, infinity or no mass ends the walk and is named.
+        `Walk`. A test reads two numbers, the draw the whole row of p and, after a failed test, of q. NaN, infinity or
+        a row without mass among what was read ends the walk and is named.
     """
     batch, count = drafts.shape
     assert p.shape[:2] == (batch, count + 1) and (q is None or q.shape == (batch, count, p.shape[2]))
@@ -40,20 +41,21 @@ def reference(p: Tensor, drafts: Tensor, q: Tensor | None, u_accept: Tensor, u_d
         return Walk(zero, token, zero, status)
 
     x = drafts.clamp_min(0)
-    row_status = of_mass(p[:, :count].sum(-1))
-    px, qx = _at(p[:, :count], x), 1.0
-    if q is not None:
-        qx = _at(q, x)
-        row_status = torch.where(row_status == Status.OK, of_mass(q.sum(-1)), row_status)
-    accept = (u_accept * qx < px) & (row_status == Status.OK) & (drafts >= 0)
+    px = _at(p[:, :count], x)
+    qx = torch.ones_like(px) if q is None else _at(q, x)
+    readable = px.isfinite() & qx.isfinite()
+    accept = (u_accept * qx < px) & readable & (drafts >= 0)
     accepted = accept.long().cumprod(-1).sum(-1)
     limit = draft_count(drafts)
 
     failed, column = accepted < limit, accepted.clamp_max(count - 1)
     rows = torch.arange(batch, device=p.device)
-    token, status = categorical.reference(_weights(p[rows, accepted], q, x, column, failed), u_draw)
-    # An unusable row of p is named by the draw; one of q, or a p that the test met first, by its test.
-    status = torch.where(failed & (row_status[rows, column] != Status.OK), row_status[rows, column], status)
+    p_row = p[rows, accepted]
+    residual, q_status = _residual(p_row, q, x, rows, column)
+    use = failed & (residual.sum(-1) > 0)
+    token, status = categorical.reference(torch.where(use[:, None], residual, p_row), u_draw)
+    status = torch.where(failed & (status == Status.OK), q_status, status)
+    status = torch.where(failed & ~readable[rows, column], int(Status.NOT_FINITE), status)
     tests = torch.minimum(accepted + 1, limit)
     return Walk(accepted, torch.where(status == Status.OK, token, 0), tests, status)
 
@@ -63,11 +65,10 @@ def _at(probs: Tensor, ids: Tensor) -> Tensor:
     return probs.gather(2, ids[..., None])[..., 0]
 
 
-def _weights(p_row: Tensor, q: Tensor | None, x: Tensor, column: Tensor, failed: Tensor) -> Tensor:
-    """What to draw from, unnormalised, [B, V]: the residual of the failing column, else p_row as it is."""
+def _residual(p_row: Tensor, q: Tensor | None, x: Tensor, rows: Tensor, column: Tensor) -> tuple[Tensor, Tensor]:
+    """max(0, p - q) of the given column of each round, unnormalised [B, V], and the status of that row of q [B]."""
     if q is None:
-        residual = p_row.scatter(1, x.gather(1, column[:, None]), 0.0)
-    else:
-        residual = (p_row - q[torch.arange(q.shape[0], device=q.device), column]).clamp_min_(0.0)
-    use = failed & (residual.sum(-1) > 0)
-    return torch.where(use[:, None], residual, p_row)
+        fine = torch.zeros(len(rows), dtype=torch.int32, device=p_row.device)
+        return p_row.scatter(1, x[rows, column][:, None], 0.0), fine
+    q_row = q[rows, column]
+    return (p_row - q_row).clamp_min_(0.0), of_mass(q_row.sum(-1))
