@@ -1,4 +1,4 @@
-"""The most probable tokens of a row, for whoever looks into a round. Costs one read of the vocabulary; off by default."""
+"""The most probable tokens of a row, for whoever looks into a round; one read of the vocabulary, off by default."""
 
 from __future__ import annotations
 
