@@ -14,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -30,6 +29,8 @@ KINDS: dict[str, type[ev.Event]] = {
     for cls in vars(ev).values()
     if isinstance(cls, type) and issubclass(cls, ev.Event) and cls is not ev.Event
 }
+
+_HINTS = {kind: get_type_hints(cls) for kind, cls in KINDS.items()}
 
 E = TypeVar("E", bound=ev.Event)
 
@@ -152,17 +153,12 @@ def _event(row: dict[str, Any], number: int) -> ev.Event:
     if cls is None:
         raise EngineError(f"Line {number} of the trace has an event kind this version does not know.")
     row.pop("correction", None)
-    hints = _hints(cls)
+    hints = _HINTS[cls.kind]
     try:
         fields: dict[str, Any] = {key: _typed(value, hints[key]) for key, value in row.items()}
         return cls(**fields)
     except (TypeError, KeyError):
         raise EngineError(f"Line {number} of the trace does not have the fields of its kind.") from None
-
-
-@cache
-def _hints(cls: type[ev.Event]) -> dict[str, Any]:
-    return get_type_hints(cls)
 
 
 def _typed(value: Any, hint: Any) -> Any:

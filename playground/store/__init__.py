@@ -1,0 +1,19 @@
+"""Conversations that survive a restart: a tree of messages each, in one SQLite file in the user's data folder."""
+
+from playground.store.branches import Branch, branches_of
+from playground.store.errors import StoreError, StoreTooNew
+from playground.store.store import Store, open_store
+from playground.store.values import Node, Said, Summary, Talk
+
+__all__ = [
+    "Branch",
+    "Node",
+    "Said",
+    "Store",
+    "StoreError",
+    "StoreTooNew",
+    "Summary",
+    "Talk",
+    "branches_of",
+    "open_store",
+]
