@@ -19,7 +19,7 @@ def fused(probs: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
     token = torch.empty(batch, dtype=torch.int64, device=probs.device)
     status = torch.empty(batch, dtype=torch.int32, device=probs.device)
     if batch:
-        _draw[(batch,)](probs, u.contiguous(), token, status, vocab, probs.stride(0), block=_BLOCK, num_warps=8)
+        _draw[(batch,)](probs, u.contiguous(), token, status, probs.stride(0), vocab=vocab, block=_BLOCK, num_warps=8)
     return token, status
 
 
@@ -29,8 +29,8 @@ def _draw(
     u: tl.tensor,
     token: tl.tensor,
     status: tl.tensor,
-    vocab: tl.tensor,
     stride: tl.tensor,
+    vocab: tl.constexpr,
     block: tl.constexpr,
 ) -> None:
     row = tl.program_id(0).to(tl.int64)
@@ -53,7 +53,7 @@ def weights(
     removed: tl.tensor,
     q_end: tl.tensor,
     at: tl.tensor,
-    vocab: tl.tensor,
+    vocab: tl.constexpr,
     has_q: tl.constexpr,
 ) -> tl.tensor:
     """What to draw from, at token ids `at`: max(0, p - q) below `q_end`, else p; without `removed`."""
@@ -73,14 +73,14 @@ def invert(
     q_end: tl.tensor,
     total: tl.tensor,
     u: tl.tensor,
-    vocab: tl.tensor,
+    vocab: tl.constexpr,
     has_q: tl.constexpr,
     block: tl.constexpr,
 ) -> tl.tensor:
     """The first token id whose cumulative weight exceeds u * total, int64; 0 where none does (a NaN in the row)."""
     target = u.to(tl.float64) * total
     at = tl.arange(0, block)
-    before = total * 0.0
+    before = tl.full((), 0.0, tl.float64)
     found = vocab
     start = 0
     while (start < vocab) & (found == vocab):

@@ -44,10 +44,10 @@ def walk(scores: Tensor, drafts: Tensor, seed: Tensor | None, counters: Tensor |
             token,
             tests,
             status,
-            vocab,
             count,
             parts,
             *scores.stride()[:2],
+            vocab=vocab,
             noisy=seed is not None,
             block=_BLOCK,
             parts_block=triton.next_power_of_2(parts),
@@ -69,11 +69,11 @@ def _walk(
     token_out: tl.tensor,
     tests_out: tl.tensor,
     status_out: tl.tensor,
-    vocab: tl.tensor,
     count: tl.tensor,
     parts: tl.tensor,
     score_round: tl.tensor,
     score_row: tl.tensor,
+    vocab: tl.constexpr,
     noisy: tl.constexpr,
     block: tl.constexpr,
     parts_block: tl.constexpr,
@@ -103,9 +103,9 @@ def _walk(
             token_out + at_round,
             tests_out + at_round,
             status_out + at_round,
-            vocab,
             count,
             parts,
+            vocab,
             parts_block,
         )
 
@@ -119,16 +119,16 @@ def _finish(
     token_out: tl.tensor,
     tests_out: tl.tensor,
     status_out: tl.tensor,
-    vocab: tl.tensor,
     count: tl.tensor,
     parts: tl.tensor,
+    vocab: tl.constexpr,
     parts_block: tl.constexpr,
 ) -> None:
     """Walk one round over the stretches' results; they were written by other programs, so no cache near us is asked."""
     at = tl.arange(0, parts_block)
     accepted = count * 0
     tests = count * 0
-    token = vocab * 0
+    token = count * 0
     status = count * 0
     walking = count >= 0
     row = count * 0

@@ -71,9 +71,11 @@ def _penalise(
     score = tl.load(logits + row.to(tl.int64) * stride + ids, mask=inside, other=0.0).to(tl.float32)
     score = tl.where(score < 0, score * repetition, score / repetition)
     count = tl.zeros((block,), dtype=tl.int32)
-    for start in range(tl.maximum(end - last_n, 0), end, block):
+    start = tl.maximum(end - last_n, 0)
+    while start < end:
         other = _context(history, drafts, start + at, length, end)
         count += tl.sum((ids[:, None] == other[None, :]).to(tl.int32), axis=1)
+        start += block
     score -= count.to(tl.float32) * frequency + tl.where(count > 0, presence, 0.0)
     tl.store(out + row.to(tl.int64) * vocab + ids, score, mask=inside)
 

@@ -38,10 +38,10 @@ def fused(p: Tensor, drafts: Tensor, q: Tensor | None, u_accept: Tensor, u_draw:
             token,
             tests,
             status,
-            vocab,
             count,
             *p.stride()[:2],
             *other.stride()[:2],
+            vocab=vocab,
             has_q=q is not None,
             block=_BLOCK,
             num_warps=8,
@@ -60,12 +60,12 @@ def _walk(
     token_out: tl.tensor,
     tests_out: tl.tensor,
     status_out: tl.tensor,
-    vocab: tl.tensor,
     count: tl.tensor,
     p_round: tl.tensor,
     p_row: tl.tensor,
     q_round: tl.tensor,
     q_row: tl.tensor,
+    vocab: tl.constexpr,
     has_q: tl.constexpr,
     block: tl.constexpr,
 ) -> None:
@@ -103,7 +103,7 @@ def _test(
     drafts: tl.tensor,
     q: tl.tensor,
     u_accept: tl.tensor,
-    vocab: tl.tensor,
+    vocab: tl.constexpr,
     count: tl.tensor,
     p_row: tl.tensor,
     q_row: tl.tensor,
@@ -115,7 +115,8 @@ def _test(
     testing = count >= 0
     failed = count < 0
     unreadable = count < 0
-    for column in range(count):
+    column = count * 0
+    while column < count:
         x = tl.load(drafts + column)
         testing = testing & (x >= 0)
         inside = testing & (x < vocab)
@@ -128,12 +129,13 @@ def _test(
         failed = failed | (testing & (holds == 0))
         unreadable = unreadable | (testing & (finite == 0))
         testing = testing & holds
+        column += 1
     return accepted, tests, failed, unreadable
 
 
 @triton.jit
 def _sums(
-    p: tl.tensor, q: tl.tensor, removed: tl.tensor, vocab: tl.tensor, has_q: tl.constexpr, block: tl.constexpr
+    p: tl.tensor, q: tl.tensor, removed: tl.tensor, vocab: tl.constexpr, has_q: tl.constexpr, block: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
     """Sums in fp64 of the row of p, of the row of q, and of their residual."""
     at = tl.arange(0, block)

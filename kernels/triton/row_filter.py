@@ -19,6 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 _BLOCK = 8192
+_LOWEST = tl.constexpr(-0x7F800001)  # the key of -infinity
 
 
 def fused(
@@ -47,8 +48,8 @@ def fused(
             logits,
             out,
             *settings,
-            vocab,
             logits.stride(0),
+            vocab=vocab,
             loaded=sum(1 << i for i, setting in enumerate(settings) if isinstance(setting, Tensor)),
             block=_BLOCK,
             num_warps=16,
@@ -64,8 +65,8 @@ def _filter(
     top_k: tl.tensor,
     top_p: tl.tensor,
     log_min_p: tl.tensor,
-    vocab: tl.tensor,
     stride: tl.tensor,
+    vocab: tl.constexpr,
     loaded: tl.constexpr,
     block: tl.constexpr,
 ) -> None:
@@ -102,10 +103,10 @@ def _filter(
 
 
 @triton.jit
-def _kth(scores: tl.tensor, top: tl.tensor, top_k: tl.tensor, vocab: tl.tensor, block: tl.constexpr) -> tl.tensor:
+def _kth(scores: tl.tensor, top: tl.tensor, top_k: tl.tensor, vocab: tl.constexpr, block: tl.constexpr) -> tl.tensor:
     """A number with the k largest at or above it, and all ties; -infinity where top-k is off."""
     at = tl.arange(0, block)
-    low = _key(top * 0.0 + float("-inf"))
+    low = tl.full((), _LOWEST, tl.int64)
     high = tl.where((top_k > 0) & (top_k < vocab), _key(top) + 1, low + 1)
     while high - low > 1:
         middle = low + (high - low) // 2
@@ -122,13 +123,13 @@ def _kth(scores: tl.tensor, top: tl.tensor, top_k: tl.tensor, vocab: tl.tensor, 
 
 @triton.jit
 def _nucleus(
-    scores: tl.tensor, top: tl.tensor, kth: tl.tensor, top_p: tl.tensor, vocab: tl.tensor, block: tl.constexpr
+    scores: tl.tensor, top: tl.tensor, kth: tl.tensor, top_p: tl.tensor, vocab: tl.constexpr, block: tl.constexpr
 ) -> tl.tensor:
     """The smallest number that top-p keeps of those at or above `kth`; `kth` itself where top-p is off."""
     low = _key(kth)
     on = (top_p < 1.0) & (top > float("-inf"))
     high = tl.where(on, tl.maximum(_key(top), low) + 1, low + 1)
-    bound = low.to(tl.float64) * 0.0
+    bound = tl.full((), 0.0, tl.float64)
     if on:
         bound = top_p * _mass(scores, top, kth, vocab, block)
     while high - low > 1:
@@ -140,7 +141,7 @@ def _nucleus(
 
 
 @triton.jit
-def _mass(scores: tl.tensor, top: tl.tensor, value: tl.tensor, vocab: tl.tensor, block: tl.constexpr) -> tl.tensor:
+def _mass(scores: tl.tensor, top: tl.tensor, value: tl.tensor, vocab: tl.constexpr, block: tl.constexpr) -> tl.tensor:
     """Sum of exp(z - top) over z >= value, in fp64."""
     at = tl.arange(0, block)
     sums = tl.zeros((block,), dtype=tl.float64)
