@@ -1,4 +1,4 @@
-"""Without a CUDA device the Triton forms run in Triton's interpreter, which must be chosen before Triton is imported."""
+"""Without a CUDA device the Triton forms run in Triton's interpreter, which is chosen before Triton is imported."""
 
 from __future__ import annotations
 
