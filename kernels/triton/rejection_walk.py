@@ -26,7 +26,7 @@ def fused(p: Tensor, drafts: Tensor, q: Tensor | None, u_accept: Tensor, u_draw:
     assert u_accept.shape == (batch, count) and u_draw.shape == (batch,)
     accepted, token, tests = torch.empty(3, batch, dtype=torch.int64, device=p.device)
     status = torch.empty(batch, dtype=torch.int32, device=p.device)
-    other = p if q is None else q
+    other = p if q is None or count == 0 else q  # without drafts there is no row of q to point at
     if batch:
         _walk[(batch,)](
             p,
@@ -42,7 +42,7 @@ def fused(p: Tensor, drafts: Tensor, q: Tensor | None, u_accept: Tensor, u_draw:
             *p.stride()[:2],
             *other.stride()[:2],
             vocab=vocab,
-            has_q=q is not None,
+            has_q=other is not p,
             block=_BLOCK,
             num_warps=8,
         )
