@@ -11,20 +11,25 @@ A stage may be run alone (a step mode does); `commit` is the only one that chang
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from engine.accept import Outcome, trim
+from engine.alternatives import Recorder, alternatives
 from engine.drafters.protocol import ChoosingDrafter
 from engine.errors import DrafterMismatch
-from engine.events import ContextEvent, DrafterEvent, RoundEvent
+from engine.events import Alternatives, ContextEvent, DrafterEvent, RoundEvent
 from engine.rules import GREEDY, Decision, DraftChooser, Rule
 from engine.way_back import Tail
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
     from engine.trunk import TrunkOut
+
+
+Stage = Literal["draft", "verify", "accept", "commit"]
+OnStage = Callable[[Stage, "Round"], None]
 
 
 class Round:
@@ -45,15 +50,21 @@ class Round:
         self.chooser: DraftChooser | None = None
         self.width = 0
         self.decision: Decision | None = None
+        self.trunk_top: tuple[Alternatives, ...] = ()
         self._out: TrunkOut | None = None
         self._begin = time.perf_counter()
         self._ms = {"draft": 0.0, "verify": 0.0, "accept": 0.0}
 
-    def run(self) -> RoundEvent:
-        """All four stages."""
+    def run(self, before: OnStage | None = None) -> RoundEvent:
+        """All four stages; `before` is called ahead of each, and may look at what the ones before it left."""
+        tell = before or (lambda stage, step: None)
+        tell("draft", self)
         self.draft()
+        tell("verify", self)
         self.verify()
+        tell("accept", self)
         self.accept()
+        tell("commit", self)
         return self.commit()
 
     def draft(self) -> list[int]:
@@ -101,6 +112,9 @@ class Round:
         if self.limit is not None:
             decision = self._trim(decision, self.limit)
         self.decision = decision
+        if session.alternatives:
+            rows = self.rule.scores(out.logits, self.context, self.drafts)
+            self.trunk_top = alternatives(rows, session.alternatives)
         self._ms["accept"] = (time.perf_counter() - clock) * 1e3
         return decision.outcome
 
@@ -149,6 +163,8 @@ class Round:
                 test_p=decision.test_p,
                 test_q=decision.test_q,
                 test_u=decision.test_u,
+                trunk_top=self.trunk_top,
+                draft_top=tuple(self.chooser.noted) if isinstance(self.chooser, Recorder) else (),
             )
         )
 
@@ -157,6 +173,8 @@ class Round:
         session, drafter = self.session, self.session.drafter
         if isinstance(drafter, ChoosingDrafter):
             self.chooser = self.rule.draft_chooser(self.context, session.sctr, session.draft_cut, vocab)
+            if session.alternatives:
+                self.chooser = Recorder(self.chooser, self.rule, self.context, session.alternatives)
             if self.chooser is not None:
                 return drafter.propose_by(self.chooser, self.pending, most, session.last_h)
         return drafter.propose(self.pending, most, session.last_h)[:most]

@@ -140,6 +140,7 @@ class TurnRun:
                     checkpoint_at=checkpoint_at,
                     on_tokens=self._take,
                     rule=self._rule,
+                    on_stage=self._settings.on_stage,
                     turn=event,
                 )
             except ContextFull:

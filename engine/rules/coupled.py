@@ -79,6 +79,10 @@ class CoupledRule:
         outcome = outcome_of(drafts, accepted, token, stop_ids)
         return Decision(outcome, draws=len(outcome.tokens))
 
+    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
+        """Penalised, over the temperature, filtered."""
+        return scores(logits, self.params, context, drafts)
+
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """As `choose`."""
         return self.choose(logits, context, index)

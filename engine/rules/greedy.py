@@ -64,6 +64,10 @@ class GreedyRule:
         rows = penalised(logits, self.params, context, drafts) if self.needs_context else logits
         return Decision(accept_greedy(drafts, rows.argmax(dim=-1).tolist(), stop_ids))
 
+    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
+        """The logits, penalised."""
+        return penalised(logits, self.params, context, drafts)
+
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """As `choose`."""
         return self.choose(logits, context, index)

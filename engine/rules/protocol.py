@@ -25,8 +25,9 @@ Cut = float
 class DraftChooser(Protocol):
     """Chooses the drafts of one round for a drafter that has probabilities."""
 
-    probabilities: list[Tensor]
-    """q of each draft chosen by drawing: [V] fp32, exactly what it was drawn from. Empty when nothing is drawn."""
+    @property
+    def probabilities(self) -> list[Tensor]:
+        """q of each draft chosen by drawing: [V] fp32, exactly what it was drawn from. Empty when nothing is drawn."""
 
     def __call__(self, logits: Tensor) -> int | None:
         """The next draft, from the drafter's row [v], v <= V; None to stop drafting, decided before any draw."""
@@ -86,6 +87,9 @@ class Rule(Protocol):
             chooser: chose the drafts; None, or one without probabilities, makes them a point mass.
             index, tests: `sctr` and `uctr` before the round.
         """
+
+    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
+        """[R, V]: what the rule chooses from in rows [R, V] after `context` and `drafts[:j]`; -inf where removed."""
 
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """The token that plain decoding with this rule gives there; None where plain decoding would draw otherwise."""

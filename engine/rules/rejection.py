@@ -91,6 +91,10 @@ class RejectionRule:
         draws = drawn + (outcome.bonus is not None)
         return Decision(outcome, draws, tuple(p_of[:made]), tuple(q_of), tuple(u[:made].tolist()))
 
+    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
+        """Penalised, over the temperature, filtered."""
+        return scores(logits, self.params, context, drafts)
+
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """Plain decoding would draw otherwise: only the distribution is the same."""
         return None
