@@ -14,6 +14,12 @@ os.environ.setdefault("DRAFTSCOPE_DEBUG", "1")
 # Before torch is: waiting threads sleep instead of spinning, or two busy processes slow each other tenfold.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+import torch
+
+# Before Triton is, which transformers may do: without a CUDA device the Triton kernels run in its interpreter.
+if not torch.cuda.is_available():
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 if TYPE_CHECKING:
     from engine import Engine
 
@@ -28,8 +34,6 @@ def threads(request: pytest.FixtureRequest) -> None:
     """
     names = set(request.fixturenames)
     if names & {"tiny_engine", "default_engine"}:
-        import torch
-
         torch.set_num_threads(2 if "default_engine" in names else 1)
 
 

@@ -20,7 +20,7 @@ def load(name: str, form: str) -> Callable[..., Any]:
         return reference
     pytest.importorskip("triton", reason="Triton has no package for this platform")
     fused = import_module(f"kernels.triton.{name}").fused
-    device = "cuda" if torch.cuda.is_available() else "cpu"  # on the CPU: in the interpreter (conftest.py)
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # on the CPU: in the interpreter (tests/conftest.py)
 
     def run(*args: Any, **kwargs: Any) -> Any:
         moved = [arg.to(device) if isinstance(arg, Tensor) else arg for arg in args]
