@@ -38,6 +38,8 @@ class Worker:
         self._idle = idle
         self._idle_s = idle_s
         self._line: deque[Job] = deque()
+        self._away: dict[Job, threading.Event] = {}
+        """Jobs that have begun and wait for something else than the engine."""
         self._changed = threading.Condition()
         self._current: Job | None = None
         self._closing = False
@@ -68,6 +70,25 @@ class Worker:
             self._changed.notify_all()
         job.go.wait()
 
+    def leave(self, until: threading.Event) -> None:
+        """Leave the line until the event is set, then stand in it again; called by the job that has the engine.
+
+        A job that must be alone, and `close`, set the event: nobody waits for a turn that waits for its visitor.
+        """
+        with self._changed:
+            job = self._current
+            assert job is not None and job.thread is threading.current_thread(), "only the running job leaves"
+            job.go.clear()
+            self._away[job] = until
+            self._current = None
+            self._changed.notify_all()
+        until.wait()
+        with self._changed:
+            del self._away[job]
+            self._line.append(job)
+            self._changed.notify_all()
+        job.go.wait()
+
     def withdraw(self, owner: str) -> Callable[[], None] | None:
         """Take the first job of `owner` that has not begun out of the line and return it; None when there is none."""
         with self._changed:
@@ -90,6 +111,7 @@ class Worker:
         with self._changed:
             self._closing = True
             self._line = deque(job for job in self._line if job.thread is not None)
+            self._call_back()
             self._changed.notify_all()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
@@ -121,15 +143,31 @@ class Worker:
             with self._changed:
                 if not self._line and not self._closing:
                     self._changed.wait(self._idle_s)
-                if self._line:
-                    begun = [job for job in self._line if job.thread is not None]
-                    self._current = begun[0] if self._line[0].alone and begun else self._line[0]
-                    self._line.remove(self._current)
-                    return self._current
-                if self._closing:
+                if (job := self._first()) is not None:
+                    self._line.remove(job)
+                    self._current = job
+                    return job
+                if self._closing and not self._away:
                     return None
+                if self._line or self._closing:
+                    self._changed.wait()  # for a job that was called back
+                    continue
             if self._idle is not None:
                 try:
                     self._idle()
                 except Exception:
                     log.exception("the worker's idle call failed")
+
+    def _first(self) -> Job | None:
+        """Whose turn it is; None when nobody stands in the line, or only who must wait for a job that is away."""
+        if not self._line or not self._line[0].alone:
+            return self._line[0] if self._line else None
+        begun = [job for job in self._line if job.thread is not None]
+        if begun:
+            return begun[0]
+        self._call_back()
+        return None if self._away else self._line[0]
+
+    def _call_back(self) -> None:
+        for until in self._away.values():
+            until.set()

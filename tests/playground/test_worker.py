@@ -77,6 +77,43 @@ def test_a_job_that_must_be_alone_waits_for_those_that_have_begun(worker: Worker
     assert log == ["a", "a", "a", "load", "b"]
 
 
+def away(worker: Worker, log: list[str], left: threading.Event, until: threading.Event, done: threading.Event) -> None:
+    log.append("a")
+    left.set()
+    worker.leave(until)
+    log.append("A")
+    done.set()
+
+
+def test_a_job_that_left_the_line_holds_nobody_up(worker: Worker) -> None:
+    log: list[str] = []
+    left, until, done, other = (threading.Event() for _ in range(4))
+    worker.submit("a", lambda: away(worker, log, left, until, done))
+    assert left.wait(5)
+    worker.submit("b", lambda: bursts(worker, log, "b", 3, other))
+    assert other.wait(5) and log == ["a", "b", "b", "b"]
+    until.set()
+    assert done.wait(5) and log[-1] == "A"
+
+
+def test_a_job_alone_calls_back_one_that_left_and_waits_for_it(worker: Worker) -> None:
+    log: list[str] = []
+    left, until, done, loaded = (threading.Event() for _ in range(4))
+    worker.submit("a", lambda: away(worker, log, left, until, done))
+    assert left.wait(5)
+    worker.submit("load", lambda: (log.append("load"), loaded.set())[0], alone=True)
+    assert loaded.wait(5) and until.is_set() and log == ["a", "A", "load"]
+
+
+def test_closing_calls_back_a_job_that_left() -> None:
+    worker, log = Worker(), []
+    left, until, done = (threading.Event() for _ in range(3))
+    worker.submit("a", lambda: away(worker, log, left, until, done))
+    assert left.wait(5)
+    worker.close()
+    assert done.is_set() and log == ["a", "A"]
+
+
 def test_only_the_running_job_may_give_way(worker: Worker) -> None:
     with pytest.raises(AssertionError, match="only the running job"):
         worker.give_way()
