@@ -134,8 +134,9 @@ def check_talk(talk: Talk) -> Talk:
 
 
 def size_of(said: Said) -> int:
-    """UTF-8 bytes of a message's text, and four for each token."""
-    return len(said.content.encode()) + len(said.rest.encode()) + 4 * len(said.tokens or ())
+    """UTF-8 bytes of a message's texts, and four for each token."""
+    texts = said.content, said.rest, said.checkpoint, json.dumps(dict(said.drafting)) if said.drafting else ""
+    return sum(len(text.encode()) for text in texts) + 4 * len(said.tokens or ())
 
 
 def _setting(key: str, value: object) -> object:

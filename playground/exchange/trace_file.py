@@ -1,0 +1,146 @@
+"""A session's trace as a file of JSON Lines, plain or gzip, with the texts of its token ids, and back.
+
+Line 1 says where the trace comes from (checkpoint, settings, software versions) and has the texts under `pieces`, so
+that another installation can show it without that checkpoint. `engine.trace` defines and parses the lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from engine import events as ev
+from engine.errors import EngineError
+from engine.trace import CAPACITY, SCHEMA, Trace
+from playground.exchange.errors import ExchangeError
+from playground.exchange.strict_json import Strict, parse, problem_of, require_known, text_of
+from playground.exchange.token_ids import ids_of
+from playground.exchange.trace_check import check_events
+from playground.panels.token_text import Tokenizer, TokenTexts
+from playground.store.checks import clean
+
+LARGEST_PACKED = 24 * 2**20
+"""Bytes of a compressed file."""
+LARGEST_FILE = 64 * 2**20
+"""Bytes once decompressed."""
+LONGEST_LINE = 2**20
+LONGEST_HEADER = 16 * 2**20
+MOST_PIECES = 300_000
+GZIP = b"\x1f\x8b"
+WHAT = "a trace"
+
+Short = Annotated[str, Field(max_length=500)]
+Plain = bool | int | float | Short | None
+
+
+class HeaderFields(Strict):
+    """Line 1 of a file."""
+
+    kind: Literal["header"]
+    schema_: Annotated[Literal[1], Field(alias="schema")]
+    checkpoint: Short
+    settings: Annotated[dict[Short, Plain | Annotated[list[Plain], Field(max_length=100)]], Field(max_length=100)]
+    versions: Annotated[dict[Short, Short], Field(max_length=100)]
+    pieces: Annotated[
+        dict[Annotated[str, Field(pattern=r"^[0-9]{1,10}$")], Annotated[str, Field(max_length=64)]],
+        Field(max_length=MOST_PIECES),
+    ] = Field(default_factory=dict)
+
+
+def export_trace(trace: Trace, tokenizer: Tokenizer | None = None, *, compressed: bool = False) -> bytes:
+    """The file. Without a tokenizer it has the texts that the trace brought along, if any.
+
+    Where all events would make it larger than what an import takes, the oldest are left out, as the bounded trace
+    itself does; the first `seq` says how many. May be called while the session runs.
+    """
+    events = trace.since(0)
+    lines = [_line(event) for event in events]
+    header = dataclasses.replace(trace.header, pieces=_pieces(trace, events, tokenizer))
+    first = clean(next(Trace(header).export()))
+    room, start = LARGEST_FILE - len(first) - 1, len(lines)
+    while start and room > len(lines[start - 1]):
+        start -= 1
+        room -= len(lines[start]) + 1
+    data = "".join(f"{line}\n" for line in (first, *lines[start:]) if line).encode()
+    return gzip.compress(data, compresslevel=6, mtime=0) if compressed else data
+
+
+def import_trace(data: bytes) -> Trace:
+    """The trace of a file, plain or gzip. Raises `ExchangeError` with the line for anything that does not fit.
+
+    At most 64 MiB are decompressed, whatever the file claims. `PanelFeed` can take any trace that this returns.
+    """
+    lines = text_of(_unpacked(data), LARGEST_FILE, WHAT).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if len(lines) > CAPACITY + 1:
+        raise ExchangeError(f"The trace has {len(lines) - 1:,} events, but at most {CAPACITY:,} are read.")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > (LONGEST_LINE if number > 1 else LONGEST_HEADER):
+            raise ExchangeError(f"Line {number} of the trace is too long to be one of ours.")
+        if not line.strip():
+            raise ExchangeError(f"Line {number} of the trace is empty; the file is damaged or not a trace.")
+    _check_header(lines[0] if lines else "")
+    try:
+        trace = Trace.load(lines)
+    except EngineError as error:
+        raise ExchangeError(str(error)) from None
+    check_events(trace)
+    return trace
+
+
+def _unpacked(data: bytes) -> bytes:
+    if not data.startswith(GZIP):
+        return data
+    if len(data) > LARGEST_PACKED:
+        raise ExchangeError(f"The file has {len(data):,} bytes, but a compressed trace has at most {LARGEST_PACKED:,}.")
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        out = unpacker.decompress(data, LARGEST_FILE + 1)
+    except zlib.error:
+        raise ExchangeError("The compressed file is damaged; export the trace again.") from None
+    if len(out) > LARGEST_FILE or unpacker.unconsumed_tail:
+        raise ExchangeError(f"The file holds more than the {LARGEST_FILE // 2**20} MiB that a trace may have.")
+    if not unpacker.eof:
+        raise ExchangeError("The compressed file was cut short; export the trace again, or copy it whole.")
+    if unpacker.unused_data:
+        raise ExchangeError("The compressed file has something behind its end; export the trace again.")
+    return out
+
+
+def _check_header(line: str) -> None:
+    if not line:
+        raise ExchangeError("The file is empty; export the trace again.")
+    value = parse(line)
+    if not isinstance(value, dict) or value.get("kind") != "header":
+        raise ExchangeError("The file is not a trace of Draftscope: its first line is not the header of one.")
+    require_known(value.get("schema"), SCHEMA, WHAT)
+    try:
+        HeaderFields.model_validate(value)
+    except ValidationError as error:
+        raise ExchangeError(f"Line 1 of the trace is not a header of this version: {problem_of(error)}.") from None
+
+
+def _pieces(trace: Trace, events: Sequence[ev.Event], tokenizer: Tokenizer | None) -> dict[str, str]:
+    if tokenizer is None:
+        return trace.header.pieces
+    text = TokenTexts(tokenizer)
+    ids = sorted({token for event in events for token in ids_of(event)})
+    return {str(token): clean(text(token)) for token in ids[:MOST_PIECES]}
+
+
+def _line(event: ev.Event) -> str:
+    """One event, '' for one that no JSON can carry. A gap that is no number is unknown."""
+    if isinstance(event, ev.CheckEvent) and event.gap is not None and not math.isfinite(event.gap):
+        event = dataclasses.replace(event, gap=None)
+    try:
+        return json.dumps(event.to_dict(), sort_keys=True, allow_nan=False)
+    except ValueError:
+        return ""

@@ -1,0 +1,52 @@
+"""A chat's transcript as a path to store, and a stored path as a transcript to go on with.
+
+Apart from the rest of the store because it imports the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.chat.prompt import Answer
+from engine.chat.transcript import Exchange, Transcript
+from engine.events import Origin
+from playground.store.values import Figure, Said, Talk
+
+
+def path_of(
+    transcript: Transcript,
+    checkpoint: str,
+    *,
+    origins: Sequence[Origin] = (),
+    drafting: Mapping[str, Figure] | None = None,
+) -> list[Said]:
+    """What `Store.save_path` takes. `origins` and `drafting` belong to the last answer, `checkpoint` to all ids."""
+    out: list[Said] = []
+    for exchange in transcript.exchanges:
+        out.append(Said("user", exchange.question))
+        if exchange.answer is not None:
+            answer = exchange.answer
+            out.append(Said("assistant", answer.text, answer.ids, answer.rest, checkpoint=checkpoint))
+    if out and out[-1].role == "assistant":
+        fitting = tuple(origins) if len(origins) == len(out[-1].tokens or ()) else ()
+        out[-1] = replace(out[-1], origins=fitting, drafting=drafting or {})
+    return out
+
+
+def transcript_of(talk: Talk, checkpoint: str) -> Transcript:
+    """What the conversation shows, for a chat with `checkpoint`.
+
+    An answer keeps its ids if they are that checkpoint's. Otherwise all of its text stands behind none, and the next
+    prompt has it as text.
+    """
+    exchanges: list[Exchange] = []
+    for node in talk.path:
+        said = node.said
+        if said.role == "user":
+            exchanges.append(Exchange(said.content))
+            continue
+        own = said.tokens is not None and said.checkpoint == checkpoint
+        answer = Answer(said.tokens or (), said.content, said.rest) if own else Answer((), said.content, said.content)
+        exchanges[-1] = replace(exchanges[-1], answer=answer)
+    return Transcript(talk.system or None, tuple(exchanges))
