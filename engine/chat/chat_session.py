@@ -194,6 +194,22 @@ class ChatSession:
         with self._exclusive():
             self._talk = replace(self._talk, system=text or None)
 
+    @property
+    def transcript(self) -> Transcript:
+        """What was said, with the ids of the answers: what `restore` takes."""
+        return self._talk
+
+    def restore(self, transcript: Transcript) -> None:
+        """Go on with another conversation, an earlier one or another branch of this one.
+
+        Nothing is computed: the next message finds out, by ids, which rows still serve. Answers whose ids are empty
+        are taken as text. Raises `SessionStateError` while a turn runs.
+        """
+        with self._exclusive():
+            former, self._talk = self._talk, transcript
+            self._last = LastAnswer(self.session)
+            self._targets.keep(lambda turn: transcript.same_question(former, turn))
+
     def clear(self) -> None:
         """Forget the conversation, except for the system message. Raises `SessionStateError` while a turn runs."""
         with self._exclusive():

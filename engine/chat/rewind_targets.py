@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +36,10 @@ class RewindTargets:
         if header is not None and header in self._session.rewind_points():
             self._known[header] = RewindTarget(header, turn, "header")
         self._known[prompt_end] = RewindTarget(prompt_end, turn, "prompt")
+
+    def keep(self, valid: Callable[[int], bool]) -> None:
+        """Forget the points of the user messages that are not `valid`: the conversation is another one there."""
+        self._known = {pos: target for pos, target in self._known.items() if valid(target.turn)}
 
     def retained(self) -> list[RewindTarget]:
         """Ascending."""

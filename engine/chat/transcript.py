@@ -35,9 +35,10 @@ class Transcript:
 
     @property
     def answers(self) -> dict[int, Answer]:
-        """Answers by their index in `messages`."""
+        """Answers by their index in `messages`; one that is known as text alone is left out."""
         first = 2 if self.system else 1
-        return {first + 2 * i: e.answer for i, e in enumerate(self.exchanges) if e.answer is not None}
+        known = ((first + 2 * i, e.answer) for i, e in enumerate(self.exchanges) if e.answer is not None)
+        return {index: answer for index, answer in known if answer.ids or not answer.text}
 
     @property
     def waiting(self) -> bool:
@@ -50,6 +51,13 @@ class Transcript:
         answer = self.exchanges[-1].answer
         assert answer is not None
         return answer
+
+    def same_question(self, other: Transcript, turn: int) -> bool:
+        """Whether both ask their model the same with user message number `turn`: it, and all before it, are equal."""
+        mine, theirs = self.exchanges[: turn + 1], other.exchanges[: turn + 1]
+        if self.system != other.system or not len(mine) == len(theirs) == turn + 1:
+            return False
+        return mine[:-1] == theirs[:-1] and mine[-1].question == theirs[-1].question
 
     def asked(self, text: str) -> Transcript:
         """With a new user message; it takes the place of one that waits for its answer."""
