@@ -29,6 +29,8 @@ class ReplayStatus:
         self._drafter, self._draft_len = "none", 0
         self._hidden = 0
         self._reason = ""
+        self._turn = -1
+        """Of the last round: until a turn's first one, the speed is that of the turn before."""
         self._rates: deque[tuple[int, float]] = deque(maxlen=RATE_ROUNDS)
 
     def reading(self) -> LiveStatus:
@@ -55,7 +57,6 @@ class ReplayStatus:
             case ev.TurnEvent():
                 self._phase, self._carried = "prefill", self._pending
                 self._hidden = 0
-                self._rates.clear()
             case ev.PrefillEvent():
                 self._held(event.pos + event.tokens, event.first)
             case ev.RoundEvent():
@@ -91,6 +92,9 @@ class ReplayStatus:
     def _round(self, event: ev.RoundEvent) -> None:
         self._phase = "decoding"
         self._drafter, self._draft_len = event.drafter, max(self._draft_len, len(event.drafted))
+        if event.turn != self._turn:
+            self._turn = event.turn
+            self._rates.clear()
         self._rates.append((event.emitted, event.draft_ms + event.verify_ms + event.accept_ms + event.host_ms))
         if event.trimmed:  # the last one kept has its row, and the first one dropped is the prediction
             self._held(event.pos + event.emitted + 1, None)

@@ -55,7 +55,7 @@ def _goes_on(said: Said, node: Said) -> bool:
     return node.content == said.content or (said.role == "assistant" and node.content.startswith(said.content))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_what_was_saved_is_shown_and_saving_it_again_changes_nothing(
     steps: list[tuple[list[Said], int | None]],
@@ -71,7 +71,7 @@ def test_what_was_saved_is_shown_and_saving_it_again_changes_nothing(
             assert store.load(SID) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_nothing_that_was_said_is_lost(steps: list[tuple[list[Said], int | None]]) -> None:
     assert not losses(steps)
@@ -97,7 +97,7 @@ def test_an_answer_that_grows_into_any_other_is_noticed(monkeypatch: pytest.Monk
     assert losses(steps) == [steps[0][0]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps)
 def test_branches_share_out_the_messages(steps: list[tuple[list[Said], int | None]]) -> None:
     with fresh() as (store, file):
@@ -119,7 +119,7 @@ def test_branches_share_out_the_messages(steps: list[tuple[list[Said], int | Non
         assert counted == (len(talk.nodes), sum(size_of(node.said) for node in talk.nodes))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(talks())
 def test_a_whole_conversation_comes_back_as_it_was_added(talk: Talk) -> None:
     with fresh() as (store, _):
