@@ -123,6 +123,7 @@ def test_an_unusable_row_is_named_where_it_is_read(form, bad, vocab):
     p[2, 2, vocab - 1] = bad  # in the bonus row
     q[3, 0, vocab - 1], p[3, 0, 1] = bad, 0.0  # in q's row of a failing draft
     p[4, 0, vocab - 1], p[4, 0, 1] = bad, 0.0  # in p's
+    q[3:5, 0, 0] = 0.0  # so that the residual has mass elsewhere too
     p[5, 2, 0], q[5, 1, 0], p[5, 0, 1] = bad, bad, 0.0  # behind the failing draft: never read
     p[6, 2] = 0.0  # no mass
     walk = load("rejection_walk", form)(p, drafts, q, u, torch.full((7,), 0.5))

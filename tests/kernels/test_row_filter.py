@@ -113,6 +113,16 @@ def test_the_strictest_filter_keeps_the_largest(form, setting):
     assert ((out > NINF).sum(-1) == 1).all() and torch.equal(out.argmax(-1), logits.argmax(-1))
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_share_that_is_met_exactly_takes_no_more(form):
+    if form == "fused" and torch.cuda.is_available():
+        pytest.skip("the device's exponential is not exact, and the test is about equality")
+    logits = torch.tensor([[-math.log(2), 0.0, -math.log(2)]])
+    assert logits.exp().tolist() == [[0.5, 1.0, 0.5]]
+    assert (load("row_filter", form)(logits, **OFF | {"top_p": 0.5}) > NINF).tolist() == [[False, True, False]]
+    assert (load("row_filter", form)(logits, **OFF | {"top_p": 0.51}) > NINF).all()
+
+
 def _hard_rows(vocab: int, dtype: torch.dtype) -> Tensor:
     rows = torch.cat([_rows(vocab, seed=vocab), torch.zeros(4, vocab)])
     rows[2] = (rows[2] * 4).round() / 4  # ties everywhere
