@@ -1,0 +1,82 @@
+"""Between a chat and the store: what was said comes back as it was, with its settings, and trouble is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.chat import ChatSession
+from playground.keeper import Keeper
+from playground.limits import TurnOptions
+from playground.store import StoreError, open_store
+
+SID = "0" * 32
+FIRST = TurnOptions()
+
+
+@pytest.fixture
+def engine(tiny_engine):
+    return tiny_engine("llama", max_ctx=512)
+
+
+@pytest.fixture
+def keeper(tmp_path):
+    keeper = Keeper(open_store(tmp_path))
+    yield keeper
+    keeper.store.close()
+
+
+def test_a_kept_conversation_goes_on_as_if_nothing_had_happened(engine, keeper):
+    chat = ChatSession(engine, system="Be brief")
+    chat.send("The quick brown fox", 20)
+    keeper.save(SID, chat, TurnOptions(max_new=20, stop=("x", "\n"), draft_len=3))
+    kept = keeper.load(SID)
+    assert kept is not None and kept.messages[0] == ("user", "The quick brown fox")
+    options = kept.options(FIRST)
+    assert (options.max_new, options.stop, options.draft_len) == (20, ("x", "\n"), 3)
+    again = ChatSession(engine)
+    again.restore(kept.transcript(str(engine.checkpoint.id)))
+    assert again.messages == chat.messages
+    assert again.send("And then?", 20).tokens == chat.send("And then?", 20).tokens
+
+
+def test_an_edit_keeps_the_old_branch(engine, keeper):
+    chat = ChatSession(engine)
+    chat.send("The quick brown fox", 8)
+    keeper.save(SID, chat, None)
+    chat.edit(0, "Another beginning", 8)
+    keeper.save(SID, chat, None)
+    assert len(keeper.store.branches(SID)) == 2
+    kept = keeper.load(SID)
+    assert kept is not None and kept.messages[0] == ("user", "Another beginning")
+
+
+def test_another_checkpoints_ids_are_not_used(engine, keeper):
+    chat = ChatSession(engine)
+    chat.send("The quick brown fox", 8)
+    keeper.save(SID, chat, None)
+    kept = keeper.load(SID)
+    assert kept is not None
+    (exchange,) = kept.transcript("someone/else").exchanges
+    assert exchange.answer is not None and exchange.answer.ids == ()
+    assert exchange.answer.text == chat.messages[-1]["content"]
+
+
+def test_settings_that_are_no_longer_known_are_left_alone(engine, keeper):
+    keeper.store.create(SID, settings={"max_new": 7, "gone": 1})
+    kept = keeper.load(SID)
+    assert kept is not None and kept.options(FIRST) == TurnOptions(max_new=7)
+    assert keeper.load("1" * 32) is None
+
+
+def test_what_cannot_be_kept_is_told_and_stops_nobody(engine, keeper, monkeypatch):
+    def refuse(*args: object, **options: object) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(keeper.store, "save_path", refuse)
+    chat = ChatSession(engine)
+    chat.send("The quick brown fox", 8)
+    keeper.save(SID, chat, None)
+    assert keeper.trouble == "The disk is full."
+    monkeypatch.undo()
+    keeper.save(SID, chat, None)
+    assert keeper.trouble == ""
