@@ -1,7 +1,7 @@
 """What sampling adds to a round: `python -m benchmarks.sampled_cost`, on the default checkpoint.
 
-Greedy, rejection and coupled bursts of one conversation in turn, in one run, so that a busy moment falls on all. Costs are
-compared by median at equal width; the share is what every stage but the forward takes on top of a greedy round.
+Greedy, rejection and coupled bursts of one conversation in turn, in one run, so that a busy moment falls on all. Costs
+are compared by median at equal width: one forward, and what each mode does around it.
 """
 
 from __future__ import annotations
