@@ -1,0 +1,68 @@
+"""Every emitted token of a session is a draw from the trunk's filtered distribution, wherever a burst began.
+
+The trunk and the drafter are tables, so p, q and the residual have closed forms. Each setting is played with a drafter
+that has probabilities, with one that is a point mass and with prompt lookup, through every kind of boundary; each token
+is judged given its own history.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from engine import SamplingParams
+from tests.engine.sampling.laws import FEWEST, PLACES, counted, verdicts
+from tests.engine.sampling.play import episodes
+from tests.kernels.chi_square import BOUND
+
+SETTINGS = {
+    "temperature": SamplingParams(temperature=0.7, seed=11),
+    "top_k": SamplingParams(top_k=3, seed=12),
+    "top_p": SamplingParams(top_p=0.75, seed=13),
+    "min_p": SamplingParams(min_p=0.25, seed=14),
+    "penalties": SamplingParams(
+        repetition_penalty=1.4, frequency_penalty=0.5, presence_penalty=0.4, penalty_last_n=3, seed=15
+    ),
+    "everything": SamplingParams(
+        temperature=1.3,
+        top_k=4,
+        top_p=0.93,
+        min_p=0.06,
+        repetition_penalty=1.2,
+        frequency_penalty=0.3,
+        presence_penalty=0.2,
+        penalty_last_n=2,
+        seed=16,
+    ),
+}
+DRAFTERS = ("table", "point", "ngram")
+
+
+@pytest.mark.usefixtures("quick_numbers")
+@pytest.mark.parametrize("name", list(SETTINGS))
+def test_every_token_follows_the_filtered_trunk(name):
+    judged: dict[str, dict[str, float]] = {}
+    places: Counter[str] = Counter()
+    for drafter in DRAFTERS:
+        play = episodes(drafter, SETTINGS[name], 350)
+        judged[drafter] = verdicts(play.choices)
+        places += counted(play.choices)
+    assert places.total() >= 20_000 and min(places[place] for place in PLACES) > 2 * FEWEST, places
+    assert all("correction" in found and "later" in found for found in judged.values())
+    assert min(p for found in judged.values() for p in found.values()) > BOUND, judged
+
+
+@pytest.mark.usefixtures("quick_numbers")
+@pytest.mark.parametrize(("k", "cut"), [(1, 0.0), (7, 0.0), (3, 0.45)])
+def test_so_it_is_for_other_draft_lengths_and_with_a_confidence_cut(k, cut):
+    play = episodes("table", SETTINGS["temperature"], 300, k=k, cut=cut)
+    found = verdicts(play.choices)
+    assert min(found.values()) > BOUND, found
+
+
+def test_coupled_tokens_follow_it_too():
+    play = episodes("table", SETTINGS["everything"], 110, verify="coupled")
+    found = verdicts(play.choices)
+    found.pop("correction")  # what follows a wrong guess of the same noise is no residual
+    assert {"first", "edge", "unparked", "column"} <= set(found) and min(found.values()) > BOUND, found
