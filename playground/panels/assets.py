@@ -29,6 +29,8 @@ PANELS = (
     "length.js",
     "acceptance.js",
     "pending.js",
+    "speed.js",
+    "overshoot.js",
     "panels.js",
 )
 

@@ -64,7 +64,7 @@ class Row:
     def wire(self) -> list[Any]:
         """The row as the page takes it."""
         e = self.event
-        ms = round(e.draft_ms + e.verify_ms + e.accept_ms + e.host_ms, 1)
+        ms = [round(stage, 2) for stage in (e.draft_ms, e.verify_ms, e.accept_ms, e.host_ms)]
         drafted = list(e.drafted)
         return [e.round, e.turn, e.burst, e.pos, e.pending, drafted, e.bonus, self.fates, self.length, ms]
 

@@ -40,7 +40,7 @@ class Visit:
         self.page.on("console", lambda note: self.complaints.append(note.text) if note.type == "error" else None)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.goto(self.url)
-        self.page.wait_for_function(f"{PLOTS}.length === 4", timeout=60_000)
+        self.page.wait_for_function(f"{PLOTS}.length === 6", timeout=60_000)
 
     def close(self) -> None:
         self.page.close()
@@ -235,7 +235,7 @@ def test_dark_narrow_and_tables(visit: Any) -> None:
     assert all(counts)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     labels = page.locator("#panels .ds-chart").evaluate_all("nodes => nodes.map((n) => n.getAttribute('aria-label'))")
-    assert len(labels) == 4
+    assert len(labels) == 6
     assert all(any(char.isdigit() for char in label) for label in labels), labels
     page.wait_for_function("document.querySelector('#panels [role=status]').textContent.startsWith('Done')")
     assert at.complaints == []

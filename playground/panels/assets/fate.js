@@ -88,7 +88,7 @@ function hoverGrid(shown, rows) {
 function hoverTexts(row) {
   const drafts = row.fates.length - 1;
   const quote = (id) => (id === undefined || id === null ? '' : `“${escapeText(glyphs(tokenText(id)))}” · id ${id}`);
-  const tail = row.ids ? `<br>turn ${row.turn + 1} · burst ${row.burst + 1} · ${row.ms} ms` : '<br>token ids of this old round are not kept in the page';
+  const tail = row.ids ? `<br>turn ${row.turn + 1} · burst ${row.burst + 1} · ${sum(row.ms).toFixed(1)} ms` : '<br>token ids of this old round are not kept in the page';
   const own = row.bonus === null ? '' : quote(row.bonus);
   return [...row.fates].map((digit, i) => {
     const fate = FATES[Number(digit)]?.name ?? '';

@@ -1,4 +1,4 @@
-// The `panels` component: the wire, where deltas arrive, the legend, and the four charts.
+// The `panels` component: the wire, where deltas arrive, the legend, and the charts.
 const LEGEND = [['accepted', 'accepted'], ['rejected', 'rejected'], ['bonus', 'bonus'], ['correction', 'correction'], ['overshoot', 'overshoot'], ['dropped', 'dropped'],
   ['after-stop', 'after a stop'], ['carry', 'carried'], ['rewind', 'rewind'], ['point', 'rewind point'], ['turn', 'turn begins']];
 const LEGEND_NOTES = {
@@ -14,7 +14,8 @@ function createPanels(root) {
   const say = el('p', { class: 'ds-sr', role: 'status', 'aria-live': 'polite' });
   root.append(shared, grid, say);
   const view = createWindow();
-  const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view)];
+  const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view),
+    createSpeedPanel(grid, view), createOvershootPanel(grid, view)];
   for (const panel of panels) {
     let drawn = -1;
     const drawing = {
