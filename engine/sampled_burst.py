@@ -52,16 +52,16 @@ def generate_spec_session_sampled(
 
 def rule_for(session: SpecSession, sampling: SamplingParams, verify: str) -> Rule:
     """The rule of these settings; without a seed the session's own. Raises `EngineError` for an unknown mode."""
-    check_sampling(sampling, verify)
+    check_sampling(sampling, verify, optional=False)
     if sampling.temperature == 0:
         return GreedyRule.of(sampling)
     seed = session.seed if sampling.seed is None else sampling.seed
     return RejectionRule(sampling, seed) if verify == "rejection" else CoupledRule(sampling, seed)
 
 
-def check_sampling(sampling: object, verify: object) -> None:
-    """Raise `EngineError` unless these are settings, or None, and a known mode."""
+def check_sampling(sampling: object, verify: object, *, optional: bool = True) -> None:
+    """Raise `EngineError` unless these are settings, or where that is allowed None, and a known mode."""
     if verify not in ("rejection", "coupled"):
         raise EngineError(f"verify must be 'rejection' or 'coupled', got {verify!r}.")
-    if sampling is not None and not isinstance(sampling, SamplingParams):
+    if not isinstance(sampling, SamplingParams) and not (optional and sampling is None):
         raise EngineError(f"sampling must be SamplingParams, got {type(sampling).__name__}.")

@@ -46,7 +46,7 @@ class SamplingParams:
             ("presence_penalty", -100.0, 100.0),
         ):
             _require(name, getattr(self, name), low, high)
-        if self.temperature != 0:
+        if not _is_number(self.temperature) or self.temperature != 0:
             _require("temperature", self.temperature, COLDEST, 100.0, " or 0 for greedy decoding")
         if self.top_p == 0:
             raise EngineError("top_p must be above 0; use temperature 0 for greedy decoding.")
@@ -69,6 +69,9 @@ class SamplingParams:
 
 
 def _require(name: str, value: object, low: float, high: float, other: str = "") -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not low <= value <= high:  # type: ignore[arg-type, operator]
+    if not _is_number(value) or not math.isfinite(value) or not low <= value <= high:  # type: ignore[arg-type, operator]
         raise EngineError(f"{name} must be a number from {low:g} to {high:g}{other}, got {value!r}.")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
