@@ -7,7 +7,7 @@ causal, sliding-window and chunked layers need no code here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -58,11 +58,7 @@ def blockwise_attention(
     Raises:
         TypeError: a keyword that could change the result and is not known here.
     """
-    unknown = sorted(k for k, v in kwargs.items() if v is not None and k not in _HARMLESS)
-    if unknown or dropout:
-        raise TypeError(
-            f"{type(module).__name__} passes {unknown or ['dropout']} to attention, which is not served exactly."
-        )
+    require_known(module, kwargs, dropout)
     out = blockwise.reference(
         query[0],
         key,
@@ -73,6 +69,15 @@ def blockwise_attention(
         sinks=s_aux,
     )
     return out.transpose(0, 1).unsqueeze(0), None
+
+
+def require_known(module: nn.Module, kwargs: Mapping[str, Any], dropout: float) -> None:
+    """Raise TypeError for a keyword that could change the result."""
+    unknown = sorted(k for k, v in kwargs.items() if v is not None and k not in _HARMLESS)
+    if unknown or dropout:
+        raise TypeError(
+            f"{type(module).__name__} passes {unknown or ['dropout']} to attention, which is not served exactly."
+        )
 
 
 def additive_mask(*args: Any, dtype: torch.dtype = torch.float32, **kwargs: Any) -> Tensor:

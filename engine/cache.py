@@ -39,14 +39,19 @@ class SlotLayer(CacheLayerMixin):
     is_sliding = False
     is_compileable = False
 
-    def __init__(self, shape: LayerShape, capacity: int) -> None:
+    def __init__(self, keys: Tensor, values: Tensor) -> None:
         super().__init__()
-        assert capacity % BLOCK == 0
-        dtype, device = shape.dtype, shape.device
-        self.keys: Tensor = lazy_zeros((shape.kv_heads, capacity, shape.key_dim), dtype, device)
-        self.values: Tensor = lazy_zeros((capacity // BLOCK, shape.kv_heads, BLOCK, shape.value_dim), dtype, device)
+        self.keys, self.values = keys, values
         self.start = 0
         self.is_initialized = True
+
+    @classmethod
+    def zeroed(cls, shape: LayerShape, capacity: int) -> SlotLayer:
+        """A layer of `capacity` rows, a multiple of BLOCK, in memory of its own."""
+        assert capacity % BLOCK == 0
+        keys = lazy_zeros((shape.kv_heads, capacity, shape.key_dim), shape.dtype, shape.device)
+        blocks = (capacity // BLOCK, shape.kv_heads, BLOCK, shape.value_dim)
+        return cls(keys, lazy_zeros(blocks, shape.dtype, shape.device))
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write [1, KVH, W, D] rows at `start`; return keys [KVH, L, D] and values [L / BLOCK, KVH, BLOCK, Dv]."""
@@ -91,9 +96,10 @@ class SlotLayer(CacheLayerMixin):
 class CacheSlot(Cache):
     """One session's rows in every layer. `length` is the number of rows that count."""
 
-    def __init__(self, shapes: list[LayerShape], capacity: int) -> None:
+    def __init__(self, shapes: list[LayerShape], capacity: int, layers: list[SlotLayer] | None = None) -> None:
+        """At least `capacity` zeroed rows of its own, or those of `layers`, which are zeroed."""
         rows = blocks_for(capacity) * BLOCK
-        self.slot_layers = [SlotLayer(shape, rows) for shape in shapes]
+        self.slot_layers = [SlotLayer.zeroed(shape, rows) for shape in shapes] if layers is None else layers
         super().__init__(layers=list(self.slot_layers))
         self.capacity = rows
         self.length = 0

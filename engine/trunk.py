@@ -10,15 +10,19 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.cache_utils import Cache
 
 from engine import attention
 from engine.cache import CacheSlot, LayerShape
 from engine.errors import CheckpointError, EngineError
+
+if TYPE_CHECKING:
+    from engine.cuda.device_path import DevicePath
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class TrunkOut:
 
     logits: Tensor
     hidden: Tensor
+    report: Tensor | None = None
+    """From the device path only, and not read by the host yet: see `engine.cuda.static_forward.Computed`."""
+    graphed: bool = False
+    """Whether a captured graph was replayed."""
 
 
 class Trunk:
@@ -47,7 +55,9 @@ class Trunk:
         self.threads: int | None = None
         """CPU threads of every forward, once chosen: the widths are probed at this count, and torch's own setting
         belongs to whichever thread or engine set it last."""
-        self._lock = threading.Lock()
+        self.path: DevicePath | None = None
+        """Where it is set, every forward goes through it: `engine.cuda.device_path`."""
+        self.lock = threading.Lock()
         self._pre_norm: Tensor | None = None
         self._final_norm = _find_final_norm(self)
         self._final_norm.register_forward_pre_hook(self._keep_hidden)
@@ -74,42 +84,62 @@ class Trunk:
         """
         n = len(tokens)
         assert 1 <= n <= width and len(keep) <= self.head_widths[-1] and all(0 <= c < n for c in keep)
+        if self.path is not None:
+            return self.path.checked(slot, start, tokens, width, keep)
         pad = width - n
         ids = torch.tensor([[*tokens, *[tokens[-1]] * pad]], device=self.device)
         positions = torch.arange(start, start + width, device=self.device).clamp_(max=start + n - 1).unsqueeze(0)
-        with self._lock, torch.inference_mode():
+        with self.lock, torch.inference_mode():
             if self.threads is not None and torch.get_num_threads() != self.threads:
                 torch.set_num_threads(self.threads)
             slot.write_at(start, width)
             self.forwards += 1
-            if keep:
-                head = next(w for w in self.head_widths if w >= len(keep))
-                columns = list(keep) + [keep[-1]] * (head - len(keep))
-                out = self.model(
-                    input_ids=ids,
-                    position_ids=positions,
-                    cache=slot,
-                    use_cache=True,
-                    logits_to_keep=torch.tensor(columns, device=self.device),
-                )
-                logits = out.logits[0, : len(keep)]
-            else:
-                self.decoder(input_ids=ids, position_ids=positions, cache=slot, use_cache=True)
-                logits = torch.empty(0, self.vocab_rows, device=self.device)
-            hidden, self._pre_norm = self._pre_norm, None
-            assert hidden is not None
+            columns = torch.tensor(self.head_columns(keep), device=self.device) if keep else None
+            logits, hidden = self.run(ids, positions, slot, columns)
+            logits = logits[: len(keep)]
             # the hidden of every column, padding included: their rows are in the cache too
             finite = torch.isfinite(hidden.abs().amax())
             if keep:
                 finite = finite & torch.isfinite(logits.amax())
             if not bool(finite):
                 slot.scrub()
-                remedy = "its weights may be damaged" if self.dtype == torch.float32 else "try --dtype float32"
-                raise EngineError(
-                    f"The model produced a value that is not a number at position {start}; nothing was committed, "
-                    f"and {remedy}."
-                )
-        return TrunkOut(logits, hidden[0, :n])
+                raise self.not_finite(start)
+        return TrunkOut(logits, hidden[:n])
+
+    def head_columns(self, keep: Sequence[int]) -> list[int]:
+        """`keep`, which is not empty, padded to the narrowest width that the output head may be given."""
+        head = next(w for w in self.head_widths if w >= len(keep))
+        return [*keep, *[keep[-1]] * (head - len(keep))]
+
+    def run(
+        self, ids: Tensor, positions: Tensor, cache: Cache, columns: Tensor | None, **extra: Any
+    ) -> tuple[Tensor, Tensor]:
+        """One call of the model; the caller holds the lock.
+
+        Args:
+            ids, positions: [1, W]. columns: those that the output head is given, or None to leave it out.
+            extra: keywords that the model hands through to attention.
+
+        Returns:
+            Logits [len(columns), V] (none of them without columns) and the hidden [W, H] before the final norm.
+        """
+        if columns is None:
+            self.decoder(input_ids=ids, position_ids=positions, cache=cache, use_cache=True, **extra)
+            logits = torch.empty(0, self.vocab_rows, device=self.device)
+        else:
+            logits = self.model(
+                input_ids=ids, position_ids=positions, cache=cache, use_cache=True, logits_to_keep=columns, **extra
+            ).logits[0]
+        hidden, self._pre_norm = self._pre_norm, None
+        assert hidden is not None
+        return logits, hidden[0]
+
+    def not_finite(self, start: int) -> EngineError:
+        """The error to raise for a forward at `start` whose rows or logits are not finite."""
+        remedy = "its weights may be damaged" if self.dtype == torch.float32 else "try --dtype float32"
+        return EngineError(
+            f"The model produced a value that is not a number at position {start}; nothing was committed, and {remedy}."
+        )
 
     def _keep_hidden(self, module: nn.Module, args: tuple[Any, ...]) -> None:
         self._pre_norm = args[0]

@@ -13,9 +13,12 @@ from engine import attention
 from engine.errors import CheckpointError
 from engine.trunk import Trunk, implementation
 
-_PROMPT = 48
-_WINDOW = 16  # windows are narrowed to this for the comparison, so that a short prompt is longer than any
-_TOLERANCE = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+PROMPT = 48
+"""Tokens of the comparison."""
+WINDOW = 16
+"""Windows are narrowed to this for the comparison, so that a short prompt is longer than any."""
+TOLERANCE = {torch.float32: 1e-3, torch.float16: 2e-2, torch.bfloat16: 6e-2}
+"""Of the norm of the difference, relative."""
 
 
 def require_servable(trunk: Trunk, max_ctx: int) -> None:
@@ -27,9 +30,8 @@ def require_servable(trunk: Trunk, max_ctx: int) -> None:
     """
     _require_fixed_rotary(trunk, max_ctx)
     name = type(trunk.model).__name__
-    generator = torch.Generator().manual_seed(1)
-    tokens = torch.randint(0, trunk.vocab_rows, (_PROMPT,), generator=generator).tolist()
-    with _narrow_windows(trunk):
+    tokens = probe_tokens(trunk)
+    with narrow_windows(trunk):
         with implementation(trunk.model, "eager"), torch.inference_mode():
             ids = torch.tensor([tokens], device=trunk.device)
             expected = trunk.model(input_ids=ids, use_cache=False).logits[0, -1].float()
@@ -42,7 +44,7 @@ def require_servable(trunk: Trunk, max_ctx: int) -> None:
 
         attention.register(counted)
         try:
-            actual = trunk.forward(trunk.new_slot(_PROMPT), 0, tokens, _PROMPT, keep=[_PROMPT - 1]).logits[0].float()
+            actual = trunk.forward(trunk.new_slot(PROMPT), 0, tokens, PROMPT, keep=[PROMPT - 1]).logits[0].float()
         except TypeError as error:
             raise CheckpointError(f"{name} cannot be served exactly: {error}") from error
         finally:
@@ -52,12 +54,23 @@ def require_servable(trunk: Trunk, max_ctx: int) -> None:
             f"{name} does not route its attention through transformers' interface "
             f"({calls} of {len(trunk.shapes)} layers do), so it cannot be served exactly; choose another architecture."
         )
-    difference = float((actual - expected).norm() / expected.norm().clamp_min(1e-9))
-    if not difference <= _TOLERANCE[trunk.dtype]:
+    difference = relative(actual, expected)
+    if not difference <= TOLERANCE[trunk.dtype]:
         raise CheckpointError(
             f"{name} gives other logits under this engine's attention than under transformers' own "
             f"(relative difference {difference:.1e}); it cannot be served exactly."
         )
+
+
+def probe_tokens(trunk: Trunk) -> list[int]:
+    """The prompt of the comparison."""
+    generator = torch.Generator().manual_seed(1)
+    return [int(t) for t in torch.randint(0, trunk.vocab_rows, (PROMPT,), generator=generator)]
+
+
+def relative(actual: Tensor, expected: Tensor) -> float:
+    """Norm of the difference over the norm of what is expected; NaN where either is not finite."""
+    return float((actual.float() - expected.float()).norm() / expected.float().norm().clamp_min(1e-9))
 
 
 def _require_fixed_rotary(trunk: Trunk, max_ctx: int) -> None:
@@ -89,12 +102,12 @@ def rotary_limit(config: Any) -> tuple[str, int | None]:
 
 
 @contextmanager
-def _narrow_windows(trunk: Trunk) -> Iterator[None]:
+def narrow_windows(trunk: Trunk) -> Iterator[None]:
     """Sliding windows wider than the probe's prompt are narrowed inside the block: the masks are what is compared."""
     config = trunk.model.config.get_text_config()
     before = getattr(config, "sliding_window", None)
-    if isinstance(before, int) and before > _WINDOW:
-        config.sliding_window = _WINDOW
+    if isinstance(before, int) and before > WINDOW:
+        config.sliding_window = WINDOW
     try:
         yield
     finally:

@@ -2,7 +2,17 @@
 
 from engine.rules.coupled import CoupledRule
 from engine.rules.greedy import GREEDY, GreedyRule
-from engine.rules.protocol import Decision, DraftChooser, Rule
+from engine.rules.protocol import Decision, DeviceChooser, DraftChooser, Drafts, Rule
 from engine.rules.rejection import RejectionRule
 
-__all__ = ["GREEDY", "CoupledRule", "Decision", "DraftChooser", "GreedyRule", "RejectionRule", "Rule"]
+__all__ = [
+    "GREEDY",
+    "CoupledRule",
+    "Decision",
+    "DeviceChooser",
+    "DraftChooser",
+    "Drafts",
+    "GreedyRule",
+    "RejectionRule",
+    "Rule",
+]

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from engine.accept import accept_greedy
+from engine.accept import accept_greedy, outcome_of
 from engine.events import Mode
-from engine.rules.protocol import Cut, Decision, DraftChooser
-from engine.rules.shape import penalised
+from engine.rules.protocol import Cut, Decision, DraftChooser, Drafts
+from engine.rules.read import DIRECT, Read
+from engine.rules.shape import as_drafts, penalised, require_ok
 from engine.sampling import SamplingParams
+from engine.upload import ids_on
+from kernels.dispatch import pick
 
 
 @dataclass(frozen=True)
@@ -54,15 +57,33 @@ class GreedyRule:
         self,
         logits: Tensor,
         context: Sequence[int],
-        drafts: Sequence[int],
+        drafts: Drafts,
         chooser: DraftChooser | None,
         index: int,
         tests: int,
         stop_ids: Collection[int],
+        read: Read = DIRECT,
     ) -> Decision:
         """The longest prefix of drafts that equals the trunk's choices."""
+        if read.once:
+            return self._accept_once(logits, context, drafts, stop_ids, read)
+        assert not isinstance(drafts, Tensor)
         rows = penalised(logits, self.params, context, drafts) if self.needs_context else logits
         return Decision(accept_greedy(drafts, rows.argmax(dim=-1).tolist(), stop_ids))
+
+    def _accept_once(
+        self, logits: Tensor, context: Sequence[int], drafts: Drafts, stop_ids: Collection[int], read: Read
+    ) -> Decision:
+        """As `accept`, walked on the device."""
+        ids = ids_on(logits.device, drafts)
+        walk = None if self.needs_context else read.greedy
+        if walk is None:
+            rows = penalised(logits, self.params, context, ids) if self.needs_context else logits
+            walk = pick("greedy_walk", logits.device)(rows[None], ids[None])
+        (accepted,), (token,), (status,), known = read(walk.accepted, walk.token, walk.status, ids)
+        require_ok(status)
+        drafted = as_drafts(known)
+        return Decision(outcome_of(drafted, int(accepted), int(token), stop_ids), drafted=tuple(drafted))
 
     def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
         """The logits, penalised."""
@@ -82,7 +103,9 @@ class _Argmax:
 
     def __init__(self, params: SamplingParams, context: list[int], cut: Cut) -> None:
         self.probabilities: list[Tensor] = []
+        self.statuses: list[Tensor] = []
         self._params, self._context, self._cut = params, context, cut
+        self._ids: Tensor | None = None
 
     def __call__(self, logits: Tensor) -> int | None:
         row = penalised(logits[None], self._params, self._context, ())[0]
@@ -90,6 +113,15 @@ class _Argmax:
         if self._cut > 0 and float(torch.softmax(row, dim=-1)[token]) < self._cut:
             return None
         self._context.append(token)
+        return token
+
+    def on_device(self, logits: Tensor) -> Tensor:
+        self._ids = ids_on(logits.device, self._context) if self._ids is None else self._ids
+        row = penalised(logits[None], self._params, self._ids, ())
+        token = row.argmax(dim=-1)
+        if self._cut > 0:
+            token = torch.where(torch.softmax(row, dim=-1).amax(dim=-1) < self._cut, -1, token)
+        self._ids = torch.cat([self._ids, token])
         return token
 
 

@@ -11,15 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
 from engine.accept import Outcome
 from engine.events import Mode
+from engine.rules.read import DIRECT, Read
 
 Cut = float
 """Smallest top probability of the drafter's row at which it goes on drafting; 0 never stops it."""
+
+
+Drafts = Sequence[int] | Tensor
+"""Drafted ids; a tensor [n] int64 where only the device knows them, from its first negative id on there is none."""
 
 
 class DraftChooser(Protocol):
@@ -33,6 +38,18 @@ class DraftChooser(Protocol):
         """The next draft, from the drafter's row [v], v <= V; None to stop drafting, decided before any draw."""
 
 
+@runtime_checkable
+class DeviceChooser(DraftChooser, Protocol):
+    """A draft chooser that can also leave its choices on the device."""
+
+    def on_device(self, logits: Tensor) -> Tensor:
+        """As a call, unread: [1] int64, negative to stop drafting. `statuses` are for the rule to read."""
+
+    @property
+    def statuses(self) -> list[Tensor]:
+        """[1] `kernels.status.Status` of every row drawn from by `on_device`."""
+
+
 @dataclass(frozen=True)
 class Decision:
     """What a rule made of one verify forward."""
@@ -44,6 +61,8 @@ class Decision:
     test_q: tuple[float, ...] = ()
     test_u: tuple[float, ...] = field(default=())
     """One each per accept test, the failing one included; `uctr` moves by their number."""
+    drafted: tuple[int, ...] | None = None
+    """The drafts, where only the device knew them before."""
 
 
 class Rule(Protocol):
@@ -74,11 +93,12 @@ class Rule(Protocol):
         self,
         logits: Tensor,
         context: Sequence[int],
-        drafts: Sequence[int],
+        drafts: Drafts,
         chooser: DraftChooser | None,
         index: int,
         tests: int,
         stop_ids: Collection[int],
+        read: Read = DIRECT,
     ) -> Decision:
         """Walk the columns of a verify forward.
 
@@ -86,6 +106,7 @@ class Rule(Protocol):
             logits: [n + 1, V], row j after `context` and the first j of the n `drafts`.
             chooser: chose the drafts; None, or one without probabilities, makes them a point mass.
             index, tests: `sctr` and `uctr` before the round.
+            read: brings to the host what the walk found; drafts in a tensor need one that reads once.
         """
 
     def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:

@@ -18,13 +18,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.accept import outcome_of
+from engine.accept import Outcome, outcome_of
 from engine.events import Mode
-from engine.rules.protocol import Cut, Decision, DraftChooser
-from engine.rules.shape import require_ok, scores
+from engine.rules.protocol import Cut, Decision, DeviceChooser, DraftChooser, Drafts
+from engine.rules.read import DIRECT, Read
+from engine.rules.shape import as_drafts, require_ok, scores
 from engine.sampling import SamplingParams
+from engine.upload import ids_on
 from kernels.dispatch import pick
 from kernels.philox import Role
+from kernels.walk import draft_count
 
 
 @dataclass(frozen=True)
@@ -60,21 +63,25 @@ class RejectionRule:
         self,
         logits: Tensor,
         context: Sequence[int],
-        drafts: Sequence[int],
+        drafts: Drafts,
         chooser: DraftChooser | None,
         index: int,
         tests: int,
         stop_ids: Collection[int],
+        read: Read = DIRECT,
     ) -> Decision:
         """Test the drafts in order, then draw one token more."""
         n, device = len(drafts), logits.device
         q = torch.stack(chooser.probabilities)[None] if chooser is not None and chooser.probabilities else None
-        drawn = 0 if q is None else n
         u = self._uniforms(Role.ACCEPT, tests, n, device)
+        if read.once:
+            return self._accept_once(logits, context, drafts, chooser, q, index, u, stop_ids, read)
+        assert not isinstance(drafts, Tensor)
+        drawn = 0 if q is None else n
         last = self._uniforms(Role.TARGET_DRAW, index + drawn, 1, device)
         ids = torch.tensor([drafts], dtype=torch.long, device=device)
         p_of: list[float] = []
-        for start, end in _pieces(n, device):
+        for start, end in _pieces(n):
             p = torch.softmax(
                 scores(logits[start : end + 1], self.params, [*context, *drafts[:start]], drafts[start:end]), -1
             )
@@ -85,11 +92,39 @@ class RejectionRule:
             p_of += p[range(end - start), ids[0, start:end]].tolist()
             if accepted < end:
                 break
-        outcome = outcome_of(drafts, accepted, token, stop_ids)
-        made = outcome.accepted + (outcome.bonus is not None and outcome.accepted < n)
-        q_of = [1.0] * made if q is None else [float(q[0, i, drafts[i]]) for i in range(made)]
-        draws = drawn + (outcome.bonus is not None)
-        return Decision(outcome, draws, tuple(p_of[:made]), tuple(q_of), tuple(u[:made].tolist()))
+        q_of = None if q is None else q[0, range(n), ids[0]].tolist()
+        return _decide(outcome_of(drafts, accepted, token, stop_ids), drafts, p_of, q_of, u.tolist())
+
+    def _accept_once(
+        self,
+        logits: Tensor,
+        context: Sequence[int],
+        drafts: Drafts,
+        chooser: DraftChooser | None,
+        q: Tensor | None,
+        index: int,
+        u: Tensor,
+        stop_ids: Collection[int],
+        read: Read,
+    ) -> Decision:
+        """As `accept`, for all drafts together, and read at the end."""
+        device = logits.device
+        ids = ids_on(device, drafts)[None]
+        last = self._uniforms(Role.TARGET_DRAW, index if q is None else index + draft_count(ids), 1, device)
+        p = torch.softmax(scores(logits, self.params, context, ids[0]), -1)[None]
+        walk = pick("rejection_walk", device)(p, ids, q, u[None], last)
+        at = ids.clamp_min(0)[..., None]
+        seen = [p[:, :-1].gather(2, at), u, ids] + ([] if q is None else [q.gather(2, at)])
+        statuses = chooser.statuses if isinstance(chooser, DeviceChooser) else []
+        (accepted,), (token,), (status,), p_of, u_of, known, *rest = read(
+            walk.accepted, walk.token, walk.status, *seen, *statuses
+        )
+        q_of = rest.pop(0) if q is not None else None
+        for (code,) in (*rest, [status]):
+            require_ok(code)
+        drafted = as_drafts(known)
+        outcome = outcome_of(drafted, int(accepted), int(token), stop_ids)
+        return _decide(outcome, drafted, p_of, q_of, u_of)
 
     def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
         """Penalised, over the temperature, filtered."""
@@ -103,22 +138,30 @@ class RejectionRule:
         """Seed and settings."""
         return self.seed, self.params.as_settings()
 
-    def _uniforms(self, role: Role, first: int, count: int, device: torch.device) -> Tensor:
-        """[count] values first, first + 1, ... of a role's stream."""
-        counters = torch.arange(first, first + count, device=device)
+    def _uniforms(self, role: Role, first: int | Tensor, count: int, device: torch.device) -> Tensor:
+        """[count] values first, first + 1, ... of a role's stream; `first` may be one number on the device."""
+        counters = torch.arange(count, device=device) + first
         uniforms: Tensor = pick("philox", device)(self.seed, role, counters, 1)
         return uniforms[:, 0]
 
 
-def _pieces(drafts: int, device: torch.device) -> list[tuple[int, int]]:
-    """Ranges of drafts to test at a time.
+def _decide(
+    outcome: Outcome, drafted: Sequence[int], p_of: list[float], q_of: list[float] | None, u_of: list[float]
+) -> Decision:
+    """The decision, with the numbers of the tests that were made and the counters that were used."""
+    n = len(drafted)
+    made = outcome.accepted + (outcome.bonus is not None and outcome.accepted < n)
+    draws = (0 if q_of is None else n) + (outcome.bonus is not None)
+    tested_q = [1.0] * made if q_of is None else q_of[:made]
+    return Decision(outcome, draws, tuple(p_of[:made]), tuple(tested_q), tuple(u_of[:made]), tuple(drafted))
 
-    On a GPU all at once: one launch, one read. On the CPU the first alone, because most rounds end there or soon after,
-    and shaping a row of the vocabulary costs as much as the test of all drafts.
+
+def _pieces(drafts: int) -> list[tuple[int, int]]:
+    """Ranges of drafts to test at a time: the first alone, because most rounds end there or soon after.
+
+    Shaping a row of the vocabulary costs as much as the test of all drafts.
     """
-    if device.type == "cuda" or drafts <= 1:
-        return [(0, drafts)]
-    return [(0, 1), (1, drafts)]
+    return [(0, drafts)] if drafts <= 1 else [(0, 1), (1, drafts)]
 
 
 class _Drawn:
@@ -126,16 +169,32 @@ class _Drawn:
 
     def __init__(self, rule: RejectionRule, context: list[int], index: int, cut: Cut, vocab: int) -> None:
         self.probabilities: list[Tensor] = []
+        self.statuses: list[Tensor] = []
         self._rule, self._context, self._index, self._cut, self._vocab = rule, context, index, cut, vocab
+        self._ids: Tensor | None = None
 
     def __call__(self, logits: Tensor) -> int | None:
         q = torch.softmax(scores(logits[None], self._rule.params, self._context), dim=-1)
         if self._cut > 0 and float(q.amax()) < self._cut:
             return None  # decided on the row: a cut on the token drawn would remove rare tokens and bias what is left
-        at = self._index + len(self.probabilities)
-        u = self._rule._uniforms(Role.DRAFT_DRAW, at, 1, logits.device)
-        token, status = pick("categorical", logits.device)(q, u)
+        token, status = self._draw(q)
         require_ok(status)
-        self.probabilities.append(torch.nn.functional.pad(q[0], (0, self._vocab - q.shape[-1])))
         self._context.append(int(token[0]))
         return int(token[0])
+
+    def on_device(self, logits: Tensor) -> Tensor:
+        self._ids = ids_on(logits.device, self._context) if self._ids is None else self._ids
+        q = torch.softmax(scores(logits[None], self._rule.params, self._ids), dim=-1)
+        token, status = self._draw(q)
+        self.statuses.append(status)
+        if self._cut > 0:
+            token = torch.where(q.amax(dim=-1) < self._cut, -1, token)
+        self._ids = torch.cat([self._ids, token])
+        return token
+
+    def _draw(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """Token and status [1] from q [1, v], which is kept."""
+        u = self._rule._uniforms(Role.DRAFT_DRAW, self._index + len(self.probabilities), 1, q.device)
+        drawn: tuple[Tensor, Tensor] = pick("categorical", q.device)(q, u)
+        self.probabilities.append(torch.nn.functional.pad(q[0], (0, self._vocab - q.shape[-1])))
+        return drawn

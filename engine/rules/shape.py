@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from engine.errors import EngineError
 from engine.sampling import SamplingParams
+from engine.upload import ids_on
 from kernels.dispatch import pick
 from kernels.status import Status
 
+Ids = Sequence[int] | Tensor
+"""Token ids, on the host or [n] int64 on the device; a negative one there is no token."""
 
-def penalised(logits: Tensor, params: SamplingParams, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
+
+def penalised(logits: Tensor, params: SamplingParams, context: Ids, drafts: Ids) -> Tensor:
     """Logits [R, V] in fp32 with the penalties of `context` and, for row j, of `drafts[:j]`."""
     rows = logits.float()
     if not params.penalised:
         return rows
     out: Tensor = pick("penalties", logits.device)(
         rows,
-        torch.tensor(context, dtype=torch.long, device=logits.device),
-        torch.tensor(drafts, dtype=torch.long, device=logits.device),
+        ids_on(logits.device, context),
+        ids_on(logits.device, drafts),
         repetition=params.repetition_penalty,
         frequency=params.frequency_penalty,
         presence=params.presence_penalty,
@@ -33,7 +36,7 @@ def penalised(logits: Tensor, params: SamplingParams, context: Sequence[int], dr
     return out
 
 
-def scores(logits: Tensor, params: SamplingParams, context: Sequence[int], drafts: Sequence[int] = ()) -> Tensor:
+def scores(logits: Tensor, params: SamplingParams, context: Ids, drafts: Ids = ()) -> Tensor:
     """[R, V] fp32: penalised logits over the temperature, -inf where a filter removed the token."""
     out: Tensor = pick("row_filter", logits.device)(
         penalised(logits, params, context, drafts),
@@ -45,9 +48,15 @@ def scores(logits: Tensor, params: SamplingParams, context: Sequence[int], draft
     return out
 
 
-def require_ok(status: Tensor) -> None:
-    """Raise `EngineError` unless a walk ended well."""
-    code = int(status[0])
+def require_ok(status: Tensor | float) -> None:
+    """Raise `EngineError` unless a walk or a draw, by its status, ended well."""
+    code = int(status[0]) if isinstance(status, Tensor) else int(status)
     if code != Status.OK:
         what = "a value that is not a number" if code == Status.NOT_FINITE else "no token to choose from"
         raise EngineError(f"The model's output has {what}; nothing was committed, and its weights may be damaged.")
+
+
+def as_drafts(ids: Sequence[float]) -> list[int]:
+    """Ids read from the device, up to the first negative one."""
+    end = next((i for i, token in enumerate(ids) if token < 0), len(ids))
+    return [int(token) for token in ids[:end]]
