@@ -71,7 +71,7 @@ class Account:
     def read(self, events: Iterable[Event], history: Sequence[int], *, suffix: bool) -> list[Choice]:
         """The tokens that one burst emitted after `history`, its suffix included."""
         self._begun = self._unparked = False
-        text, out, first = list(history), [], "first" if suffix else "again"
+        text, out, first, kept = list(history), [], "first" if suffix else "again", self.trimmed[:1]
         for event in events:
             if isinstance(event, SamplingEvent):
                 self.setting = Setting.of(event)
@@ -95,6 +95,8 @@ class Account:
             elif isinstance(event, BurstEvent):
                 self._begun = False
             self._begun |= bool(out)
+        if out and (out[0].place, self.setting.mode) == ("kept", "rejection"):
+            assert (out[0].token,) == kept, "not the token that was drawn and trimmed"
         return out
 
     def _round(self, event: RoundEvent, text: list[int]) -> list[Choice]:
@@ -135,24 +137,20 @@ def require_sound_counters(events: Sequence[Event], sctr: int, uctr: int) -> Non
     draws = tests = 0
     used: set[tuple[str, Role, int]] = set()
     for event in events:
-        if isinstance(event, RoundEvent) and event.mode == "greedy":
-            assert (event.sctr, event.uctr, event.draws, event.test_u) == (draws, tests, 0, ()), event
-        values = values_used(event)
-        if not values and not (isinstance(event, RoundEvent) and event.draws):
+        if not isinstance(event, DrawEvent | RoundEvent):
             continue
-        assert isinstance(event, (DrawEvent, RoundEvent))
         if isinstance(event, DrawEvent) and event.mode == "coupled" and event.cause == "first":
             draws = -(-draws // ANSWER) * ANSWER
         assert event.sctr == draws, f"{event} does not begin where the last one ended, at {draws}"
-        assert not used & set(values), f"{event} uses a value again"
-        assert len(set(values)) == len(values)
+        values = values_used(event)
+        assert len(set(values)) == len(values) and not used & set(values), f"{event} uses a value again"
         used |= set(values)
         if isinstance(event, DrawEvent):
             draws += 1
             continue
         assert event.uctr == tests
+        assert event.mode == "rejection" or not event.test_u, "only rejection tests"
+        emitted = {"greedy": 0, "coupled": event.emitted}
+        assert event.draws == emitted.get(event.mode, event.draws), "one index per emitted token"
         draws, tests = draws + event.draws, tests + len(event.test_u)
-        if event.mode == "coupled":
-            assert event.draws == event.emitted, "one index per emitted token"
-            assert not event.test_u
     assert (draws, tests) == (sctr, uctr), "the events do not add up to the session's counters"

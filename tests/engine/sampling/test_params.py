@@ -38,7 +38,9 @@ EDGES = {
     "penalty_last_n": [0, 2**31 - 1],
     "seed": [None, 0, 2**64 - 1],
 }
-CASES = [(name, value) for name, values in BAD.items() for value in [*values, *NEVER] if (name, value) != ("seed", None)]
+CASES = [
+    (name, value) for name, values in BAD.items() for value in [*values, *NEVER] if (name, value) != ("seed", None)
+]
 
 
 @pytest.fixture
