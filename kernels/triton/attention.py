@@ -13,6 +13,9 @@ of _GROUP counted from position 0, group after group, reading those the row sees
 programs, which depends on the pool's size, decides who computes a part and nothing else. (Splitting as in
 Flash-Decoding, Dao et al. 2023, but never by length or by free processors, which would move the sums' bounds.)
 
+Scores and sums are fp32. Weights meet the values in the values' dtype; products of fp32 are taken on the tensor cores
+in three parts, to about the precision of fp32.
+
 Nothing is read on the host: slot, start and last come from device memory, the grid and the scratch from shapes, and
 programs with no visible part leave at once. So a captured graph serves every session.
 """
@@ -117,6 +120,7 @@ def _strip(
         dim_padded=_padded(dim),
         block=BLOCK,
         tile=_TILE,
+        precision="ieee" if query.element_size() < 4 or torch.version.hip else "tf32x3",
         capped=softcap is not None,
         **sizes,
         num_warps=8,

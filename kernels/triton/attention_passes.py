@@ -35,6 +35,7 @@ def attend(
     dim_padded: tl.constexpr,
     block: tl.constexpr,
     tile: tl.constexpr,
+    precision: tl.constexpr,
     capped: tl.constexpr,
     value_dim: tl.constexpr,
     value_padded: tl.constexpr,
@@ -70,11 +71,11 @@ def attend(
         value = tl.load(values + value_at, mask=fresh[:, None] & (at_value < value_dim)[None, :], other=0.0)
         # loaded again for each part: kept, it would take the registers of a second program
         q = tl.load(rows_of_query[:, None] + at_dim[None, :], mask=real[:, None] & (at_dim < dim)[None, :], other=0.0)
-        s = tl.dot(q, key, input_precision="tf32x3") * scaling
+        s = tl.dot(q, key, input_precision=precision) * scaling
         s = _masked(s, (begin + at_key)[None, :], mine[:, None], softcap, capped, window)
         top = tl.max(s, axis=1)
         weight = tl.exp(s - tl.where(top == float("-inf"), 0.0, top)[:, None])
-        o = tl.dot(weight.to(value.dtype), value, input_precision="tf32x3")
+        o = tl.dot(weight.to(value.dtype), value, input_precision=precision)
         to = (index * (kv_heads * group) + head) * width + column
         tl.store(tops + to, top, mask=real)
         tl.store(masses + to, tl.sum(weight, axis=1), mask=real)
