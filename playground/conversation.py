@@ -20,12 +20,14 @@ from playground.exactness import Check, check_session, verdict
 from playground.limits import Refused, TurnOptions, check_number
 from playground.rate import Rate
 from playground.sentences import NOTHING, NOTHING_TO_CHECK
+from playground.stepping import Stepping
 from playground.view import Outcome, Phase, View
 from playground.worker import Worker
 
 if TYPE_CHECKING:
     from engine.chat import ChatSession, Turn, TurnDelta
     from engine.events import CheckEvent
+    from engine.round import Round, Stage
     from playground.stream import DeltaStream
     from playground.viewer import Watch
 
@@ -51,6 +53,8 @@ class Conversation:
         self._system = ""
         self._drafter = DrafterChoice()
         self._calls = Calls(sid, worker, self._at_rest)
+        self.stepping = Stepping(worker, lambda waiting: self._calls.update(waiting=waiting))
+        """Whether its turns wait for their visitor, and where."""
 
     @property
     def chat(self) -> ChatSession | None:
@@ -149,6 +153,7 @@ class Conversation:
     def stop(self) -> None:
         """End the running turn or check at the next poll: within one forward. Harmless when idle."""
         self._calls.stop()
+        self.stepping.release()
 
     def take_unsent(self) -> str:
         """The message of a turn that never happened, once; '' otherwise."""
@@ -165,6 +170,7 @@ class Conversation:
 
     def join(self) -> None:
         """Stop what runs, and wait for a check."""
+        self.stepping.release()
         self._calls.end()
 
     def close(self) -> None:
@@ -200,11 +206,12 @@ class Conversation:
             self._chat.set_system(options.system)
             self._system = options.system
         self.options, self._rate = options, Rate()
+        self.stepping.begin()
         self._calls.update(phase="prefill")
         return self._chat
 
     def _asks(self, options: TurnOptions) -> dict[str, Any]:
-        return options.of_turn(on_tokens=self._on_tokens, on_burst=self._between_bursts)
+        return options.of_turn(on_tokens=self._on_tokens, on_burst=self._between_bursts, on_stage=self._before_stage)
 
     def _on_tokens(self, delta: TurnDelta) -> bool:
         def shown(view: View) -> dict[str, object]:
@@ -219,6 +226,10 @@ class Conversation:
         self._calls.revise(shown)
         return not self._calls.stopping
 
+    def _before_stage(self, stage: Stage, step: Round) -> None:
+        assert self._chat is not None
+        self.stepping.before(stage, step, self._chat.engine.tokenizer)
+
     def _between_bursts(self) -> None:
         """Let the other conversations have a burst each, then put a change of drafter into effect."""
         if not self._calls.stopping:
@@ -230,7 +241,13 @@ class Conversation:
             self._calls.late = str(error)
 
     def _finish(self, turn: Turn) -> Turn:
-        rate = self._rate.overall()
+        rate, seed = self._rate.overall(), self._seed()
         self._calls.early = not turn.tokens and turn.reason == "cancelled"
-        self._calls.update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate), tok_s=rate)
+        self._calls.update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate, seed), tok_s=rate)
         return turn
+
+    def _seed(self) -> int | None:
+        """The one asked for, else the session's own; None without sampling."""
+        if self._chat is None or self.options is None or not self.options.sampled:
+            return None
+        return self._chat.session.seed if self.options.seed is None else self.options.seed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.events import Reason
 from playground.exactness import progress_line
 from playground.service import EngineFacts, EngineStatus
+from playground.step_words import Level
 from playground.text import html
 from playground.view import Outcome, View
 
@@ -16,8 +17,10 @@ ENDED: dict[Reason, str] = {
 }
 
 
-def status_line(view: View, engine: EngineStatus, ahead: int) -> str:
+def status_line(view: View, engine: EngineStatus, ahead: int, level: Level = "engineer") -> str:
     """One sentence of plain text."""
+    if view.running and view.waiting is not None:
+        return view.waiting.words(level)
     if view.running:
         return _running(view, engine, ahead)
     if view.notice:
@@ -50,7 +53,8 @@ def _ended(outcome: Outcome) -> str:
     count = f"{outcome.tokens} token{'s' * (outcome.tokens != 1)}"
     rate = f", {speed(outcome.tok_s)}" if outcome.tok_s else ""
     past = f", {outcome.hidden} past the limit and not shown" if outcome.hidden else ""
-    return f"{ENDED[outcome.reason]}: {count}{rate}{past}."
+    seed = "" if outcome.seed is None else f", seed {outcome.seed}"
+    return f"{ENDED[outcome.reason]}: {count}{rate}{past}{seed}."
 
 
 def engine_line(status: EngineStatus) -> str:

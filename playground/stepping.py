@@ -38,10 +38,14 @@ class Stepping:
     def __init__(self, worker: Worker, changed: Callable[[Waiting | None], None]) -> None:
         """`changed` is told where the turn waits, and None when it goes on."""
         self.pace: Pace = "run"
+        self.level: Level = "engineer"
+        """In whose words a page tells where the turn waits."""
+        self._ending = False
         self._worker = worker
         self._changed = changed
         self._go = threading.Event()
         self._stepped = False
+        self._waiting: Waiting | None = None
 
     def set_pace(self, pace: Pace) -> None:
         """Change the pace; `run` lets a waiting turn go on."""
@@ -49,23 +53,36 @@ class Stepping:
         if pace == "run":
             self._go.set()
 
+    def set_level(self, level: Level) -> None:
+        """Change the words, of a turn that waits too."""
+        self.level = level
+        if self._waiting is not None:
+            self._changed(self._waiting)
+
     def step(self) -> None:
         """Let a waiting turn go to its next stop. Harmless otherwise."""
         self._stepped = True
         self._go.set()
 
+    def begin(self) -> None:
+        """A turn begins."""
+        self._ending = False
+
     def release(self) -> None:
-        """The turn is to end: it waits no more."""
+        """The turn is to end: it waits no more. The next one waits as before."""
+        self._ending = self._stepped = True
         self._go.set()
 
     def before(self, stage: Stage, step: Round, tokenizer: Tokenizer) -> None:
         """Called by the turn before each stage; returns when the visitor goes on, or someone needs the turn to end."""
-        if self.pace == "run" or (self.pace == "round" and stage != "draft"):
+        if self._ending or self.pace == "run" or (self.pace == "round" and stage != "draft"):
             return
         self._go.clear()
         self._stepped = False
-        self._changed(Waiting(stage, *(said(stage, step, tokenizer, level) for level in ("engineer", "student"))))
+        self._waiting = Waiting(stage, *(said(stage, step, tokenizer, level) for level in ("engineer", "student")))
+        self._changed(self._waiting)
         self._worker.leave(self._go)
+        self._waiting = None
         if not self._stepped:
             self.pace = "run"  # called back: whoever needs the engine does not wait for a visitor
         self._changed(None)

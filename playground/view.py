@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from engine.events import Reason
+    from playground.stepping import Waiting
 
 Phase = Literal["idle", "waiting", "prefill", "decoding", "checking"]
 Message = tuple[str, str]
@@ -23,6 +24,8 @@ class Outcome:
     hidden: int
     """Overshoot tokens in the caches, not shown."""
     tok_s: float | None
+    seed: int | None = None
+    """What its random numbers came from; None when its tokens were chosen greedily."""
 
 
 @dataclass(frozen=True)
@@ -38,5 +41,7 @@ class View:
     notice: str = ""
     """The last refusal or error, one sentence, or ''."""
     outcome: Outcome | None = None
+    waiting: Waiting | None = None
+    """Where a turn in step mode waits for its visitor."""
     checked: tuple[int, int] | None = None
     """Tokens compared and tokens in all, while a check runs."""

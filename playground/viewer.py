@@ -94,7 +94,7 @@ class Viewer:
             yield Shown(
                 chat=messages,
                 panels=panels,
-                status=status_line(view, engine, mark[2]),
+                status=status_line(view, engine, mark[2], self._conversation.stepping.level),
                 engine=engine_line(engine),
                 gauge=gauge(status.committed, status.max_ctx),
                 send=gr.update(interactive=not view.running),

@@ -1,0 +1,73 @@
+"""Step mode in the page: the pace of a turn, the words it is told in, and the button that goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from playground.limits import Refused
+from playground.service import Service
+from playground.step_words import LEVELS
+from playground.stepping import PACES
+
+PACE_LABELS = {"run": "Run on", "round": "Round by round", "stage": "Stage by stage"}
+LEVEL_LABELS = {"engineer": "Engineer", "student": "Student"}
+
+
+class StepControls:
+    """One closed panel; what a waiting turn says stands in the status line."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        with gr.Accordion("Step through a round", open=False, elem_id="stepping"), gr.Row():
+            self.pace = gr.Radio(
+                [(PACE_LABELS[pace], pace) for pace in PACES],
+                value="run",
+                label="Pace",
+                elem_id="pace",
+                min_width=200,
+                info="An answer then waits before every round, or before draft, verify, accept and commit.",
+            )
+            self.level = gr.Radio(
+                [(LEVEL_LABELS[level], level) for level in LEVELS],
+                value="engineer",
+                label="Words",
+                elem_id="level",
+                min_width=160,
+                info="The same facts for who knows the field, or learns it.",
+            )
+            self.step = gr.Button("Step", elem_id="step", scale=0)
+
+    def wire(self, sid: gr.Textbox, refusal: gr.HTML, quick: dict[str, Any]) -> None:
+        """Connect the controls; a turn that waits shows itself in the status line."""
+
+        def paced(sid: str, pace: object, level: object) -> str:
+            return self.set(sid, pace, level)
+
+        def stepped(sid: str) -> str:
+            return self.go_on(sid)
+
+        for control in (self.pace, self.level):
+            control.input(paced, [sid, self.pace, self.level], [refusal], **quick)
+        self.step.click(stepped, [sid], [refusal], **quick)
+
+    def set(self, sid: str, pace: object, level: object) -> str:
+        """Change pace and words. Returns a refusal, or ''."""
+        try:
+            stepping = self._service.registry.get(sid).stepping
+        except Refused as refused:
+            return str(refused)
+        if pace not in PACES or level not in LEVELS:
+            return "Choose one of the paces and words that are offered."
+        stepping.set_level(level)
+        stepping.set_pace(pace)
+        return ""
+
+    def go_on(self, sid: str) -> str:
+        """Let a waiting turn go to its next stop. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).stepping.step()
+        except Refused as refused:
+            return str(refused)
+        return ""
