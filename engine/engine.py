@@ -5,21 +5,24 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import torch
 import transformers
 
 from engine import attention
 from engine.checkpoints import Checkpoint, load_checkpoint
+from engine.cuda.device_path import DevicePath
+from engine.cuda.fit import open_path
 from engine.drafters import MODEL, Drafter, check_name, make_drafter
 from engine.drafters.load_model import load_draft_model
 from engine.drafters.model import DraftModel, ModelDrafter
 from engine.errors import CheckpointError, EngineError
 from engine.packed_linear import pack_linears
+from engine.place import device_of, dtype_of
 from engine.session import SpecSession, require_draft_len
 from engine.slots import SlotPool
-from engine.threads import fastest_thread_count
+from engine.thread_choice import choose_threads
 from engine.trace import Trace, TraceHeader
 from engine.trunk import Trunk
 from engine.verify_attention import require_servable, rotary_limit
@@ -33,10 +36,17 @@ MAX_DRAFT_LEN = 7
 PREFILL_CHUNK = 128
 """Tokens per prefill forward: a Stop acts within a fifth of a second on two cores. Longer chunks are more efficient:
 720 tokens of the default checkpoint take 1.1 s in chunks of 128, 1.4 s in chunks of 64."""
+CUDA_CHUNK = 512
+"""The same on a GPU, where a forward of 128 columns takes hardly less time than one of 512."""
 
 
 class Engine:
     """A loaded checkpoint, ready to make sessions. Made by `load_engine`."""
+
+    device_path: DevicePath | None = None
+    """The way of every forward on CUDA, graphs included; None where forwards take torch's own way."""
+    graph_state = "Forwards run without graphs, as they do on the CPU."
+    """One sentence: whether rounds replay captured graphs, and why not."""
 
     def __init__(
         self,
@@ -49,6 +59,7 @@ class Engine:
         slots: int = 4,
         pack: bool = True,
         threads: int | None = None,
+        device_path: bool | None = None,
         debug: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -67,11 +78,23 @@ class Engine:
             pack_linears(checkpoint.model)
         self.trunk = _prepare(checkpoint, lambda: Trunk(checkpoint.model))
         _prepare(checkpoint, lambda: require_servable(self.trunk, max_ctx))
-        self.threads = _prepare(checkpoint, lambda: _choose_threads(self.trunk, max_draft_len + 1, threads))
+        self.threads = _prepare(checkpoint, lambda: choose_threads(self.trunk, max_draft_len + 1, threads))
         self.trunk.threads = self.threads
+        self._slot_count = slots
+        self._wants_path = self.trunk.device.type == "cuda" if device_path is None else device_path
+        if self._wants_path:
+            self.device_path, why = open_path(self.trunk)
+            self.graph_state = f"Forwards run without graphs: {why}."
         say("Measuring forward widths on this device", 0.8)
         self.widths = _prepare(checkpoint, lambda: plan_widths(self.trunk, max_draft_len))
-        self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)
+        capacity, path = max_ctx + self.widths.width, self.device_path
+        if path is not None:
+            say("Capturing the graphs of a round", 0.9)
+            path.prepare(slots, capacity, self.widths.rounds)
+            self.graph_state = path.state
+        if self.trunk.device.type == "cuda":
+            self.prefill_chunk = CUDA_CHUNK
+        self.slots = SlotPool(self.trunk, slots, capacity, None if path is None else path.lease)
         if isinstance(drafter, str):
             self.make_drafter(drafter, progress)
         say("Ready", 1.0)
@@ -124,6 +147,7 @@ class Engine:
                 device=self.trunk.device,
                 dtype=self.trunk.dtype,
                 max_ctx=self.max_ctx,
+                path_slots=self._slot_count if self._wants_path else 0,
                 progress=progress,
             )
         return ModelDrafter(self._draft_models[drafter])
@@ -132,6 +156,9 @@ class Engine:
         """Let go of the weights and of every slot; sessions of this engine cannot run any more."""
         self.closed = True
         self.slots.close()
+        for path in (self.device_path, *(model.trunk.path for model in self._draft_models.values())):
+            if path is not None:
+                path.close()
         del self.trunk, self.checkpoint
 
     def memory(self) -> dict[str, int]:
@@ -139,7 +166,7 @@ class Engine:
         return {
             "weights": self.checkpoint.bytes,
             "draft_weights": sum(model.nbytes for model in self._draft_models.values()),
-            "slots": self.slots.nbytes,
+            "slots": self.slots.nbytes if self.device_path is None else self.device_path.nbytes,
         }
 
     def new_trace(self) -> Trace:
@@ -178,6 +205,7 @@ def load_engine(
     trust_remote_code: bool = False,
     pack: bool = True,
     threads: int | None = None,
+    device_path: bool | None = None,
     debug: bool | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -192,6 +220,8 @@ def load_engine(
         slots: sessions whose rows are resident at a time.
         pack: on the CPU, hold linear weights in oneDNN's packed layout; False keeps torch's own products.
         threads: CPU threads of this process's products; by default the fastest count up to torch's own, measured.
+        device_path: the fused forwards and captured graphs of CUDA; by default where the device is one. True on the
+            CPU runs the same code with the kernels' references, and graphs as plain calls: slower, for tests.
         debug: assert the session invariants after every call (default: env DRAFTSCOPE_DEBUG).
         progress: told what is going on, with a fraction; what it raises stops the load.
 
@@ -207,11 +237,11 @@ def load_engine(
     if threads is not None:
         _require_count("threads", threads, 1)
     check_name(drafter)
-    where = _device(device)
+    where = device_of(device)
     checkpoint = load_checkpoint(
         ref,
         device=where,
-        dtype=_dtype(dtype, where),
+        dtype=dtype_of(dtype, where),
         attn_implementation=attention.NAME,
         max_ctx=max_ctx,
         trust_remote_code=trust_remote_code,
@@ -226,6 +256,7 @@ def load_engine(
         slots=slots,
         pack=pack,
         threads=threads,
+        device_path=device_path,
         debug=debug,
         progress=progress,
     )
@@ -251,40 +282,6 @@ def _context(checkpoint: Checkpoint) -> int:
     return min(limit for limit in limits if limit)
 
 
-def _choose_threads(trunk: Trunk, width: int, asked: int | None) -> int:
-    """Set the number of CPU threads: as asked, or the fastest for forwards of `width` columns."""
-    if asked is not None:
-        torch.set_num_threads(asked)
-    elif trunk.device.type == "cpu":
-        slot, tokens = trunk.new_slot(width), [0] * width
-        fastest_thread_count(
-            lambda: trunk.forward(slot, 0, tokens, width, keep=[0]), torch.get_num_threads(), torch.set_num_threads
-        )
-    return torch.get_num_threads()
-
-
 def _require_count(name: str, value: int, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise EngineError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise EngineError(f"There is no device {name!r}; use auto, cpu, cuda or cuda:N.") from None
-    if device.type not in ("cpu", "cuda") or (device.type == "cuda" and not torch.cuda.is_available()):
-        raise EngineError(f"Device {name!r} is not available on this machine; use --device cpu or auto.")
-    return device
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype | Literal["auto"]:
-    """`auto` is fp32 on the CPU and the checkpoint's own dtype on a GPU."""
-    if name == "auto":
-        return torch.float32 if device.type == "cpu" else "auto"
-    known = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if name not in known:
-        raise EngineError(f"There is no dtype {name!r}; use auto, {', '.join(known)}.")
-    return known[name]

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.accept import Outcome, trim
 from engine.alternatives import Recorder, alternatives
-from engine.drafters.protocol import ChoosingDrafter
+from engine.drafters.protocol import ChoosingDrafter, DeviceDrafter, Proposal
 from engine.errors import DrafterMismatch
 from engine.events import Alternatives, ContextEvent, DrafterEvent, RoundEvent
-from engine.rules import GREEDY, Decision, DraftChooser, Rule
+from engine.rules import GREEDY, Decision, DeviceChooser, DraftChooser, Rule
+from engine.rules.read import Read
 from engine.way_back import Tail
 
 if TYPE_CHECKING:
+    from engine.cuda.device_path import DevicePath
+    from engine.cuda.host_read import Unchecked
     from engine.session import SpecSession
     from engine.trunk import TrunkOut
 
@@ -52,11 +55,14 @@ class Round:
         self.decision: Decision | None = None
         self.trunk_top: tuple[Alternatives, ...] = ()
         self._out: TrunkOut | None = None
+        self._proposal: Proposal | None = None
+        self._unobserved = False
         self._begin = time.perf_counter()
         self._ms = {"draft": 0.0, "verify": 0.0, "accept": 0.0}
 
     def run(self, before: OnStage | None = None) -> RoundEvent:
         """All four stages; `before` is called ahead of each, and may look at what the ones before it left."""
+        self._unobserved = before is None
         tell = before or (lambda stage, step: None)
         tell("draft", self)
         self.draft()
@@ -68,7 +74,10 @@ class Round:
         return self.commit()
 
     def draft(self) -> list[int]:
-        """Ask the drafter for at most K tokens, K clamped by the room left. Raises DrafterMismatch on a bad id."""
+        """Ask the drafter for at most K tokens, K clamped by the room left. Raises DrafterMismatch on a bad id.
+
+        In a whole round on a device path they may stay there until they are accepted; the list is empty till then.
+        """
         clock = time.perf_counter()
         session = self.session
         most = min(session.draft_len, session.engine.width - 1, session.room() - 1)
@@ -94,11 +103,14 @@ class Round:
         clock = time.perf_counter()
         session = self.session
         assert session.slot is not None
-        columns = [self.pending, *self.drafts]
-        self.width = session.engine.widths.round_width(len(columns))
-        self._out = session.engine.trunk.forward(
-            session.slot, len(session.committed), columns, self.width, keep=range(len(columns))
-        )
+        columns, unread = [self.pending, *self.drafts], None if self._proposal is None else self._proposal.ids
+        count = len(columns) + (0 if unread is None else len(unread))
+        self.width = session.engine.widths.round_width(count)
+        slot, start, path = session.slot, len(session.committed), session.engine.device_path
+        if path is None:
+            self._out = session.engine.trunk.forward(slot, start, columns, self.width, keep=range(count))
+        else:
+            self._out = path.forward(slot, start, columns, self.width, keep=range(count), drafts=unread)
         self._ms["verify"] = (time.perf_counter() - clock) * 1e3
 
     def accept(self) -> Outcome:
@@ -106,9 +118,15 @@ class Round:
         clock = time.perf_counter()
         session, out = self.session, self._out
         assert out is not None
+        drafts = self.drafts if self._proposal is None else self._proposal.ids
+        reading = () if session.engine.device_path is None else (self._read(session.engine.device_path),)
         decision = self.rule.accept(
-            out.logits, self.context, self.drafts, self.chooser, session.sctr, session.uctr, self.stop_ids
+            out.logits, self.context, drafts, self.chooser, session.sctr, session.uctr, self.stop_ids, *reading
         )
+        if self._proposal is not None:
+            assert decision.drafted is not None and isinstance(session.drafter, DeviceDrafter)
+            self.drafts = list(decision.drafted)
+            session.drafter.learned(self.drafts)
         if self.limit is not None:
             decision = self._trim(decision, self.limit)
         self.decision = decision
@@ -165,6 +183,7 @@ class Round:
                 test_u=decision.test_u,
                 trunk_top=self.trunk_top,
                 draft_top=tuple(self.chooser.noted) if isinstance(self.chooser, Recorder) else (),
+                graphed=out.graphed,
             )
         )
 
@@ -175,9 +194,28 @@ class Round:
             self.chooser = self.rule.draft_chooser(self.context, session.sctr, session.draft_cut, vocab)
             if session.alternatives:
                 self.chooser = Recorder(self.chooser, self.rule, self.context, session.alternatives)
+            if self._stays_on_device(most):
+                return []
             if self.chooser is not None:
                 return drafter.propose_by(self.chooser, self.pending, most, session.last_h)
         return drafter.propose(self.pending, most, session.last_h)[:most]
+
+    def _stays_on_device(self, most: int) -> bool:
+        """Let the drafter leave its drafts on the device, where nobody looks at them before they are accepted."""
+        session, drafter, chooser = self.session, self.session.drafter, self.chooser
+        if not self._unobserved or session.engine.device_path is None or not isinstance(drafter, DeviceDrafter):
+            return False
+        if chooser is not None and not isinstance(chooser, DeviceChooser):
+            return False
+        self._proposal = drafter.propose_on_device(None if chooser is None else chooser.on_device, self.pending, most)
+        return self._proposal is not None
+
+    def _read(self, path: DevicePath) -> Read:
+        """What brings the round's numbers to the host at one time, the checks of its forwards included."""
+        session = self.session
+        assert self._out is not None and session.slot is not None
+        checks: list[Unchecked] = [] if self._proposal is None else list(self._proposal.checks)
+        return path.reader([*checks, path.unchecked(self._out, session.slot, len(session.committed))], self._out)
 
     def _trim(self, decision: Decision, limit: int) -> Decision:
         """Drop what passes `limit`. An index of the coupled rule is used by the token that stays at its place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.cache import CacheSlot
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 class SlotPool:
     """Hands out at most `count` slots of `capacity` rows, allocated when first needed and used again."""
 
-    def __init__(self, trunk: Trunk, count: int, capacity: int) -> None:
+    def __init__(
+        self, trunk: Trunk, count: int, capacity: int, lease: Callable[[], CacheSlot | None] | None = None
+    ) -> None:
+        """`lease` gives a slot of memory taken before, or None; else a slot is memory of its own."""
+        self._lease = lease or (lambda: None)
         self._trunk, self._count, self._capacity = trunk, count, capacity
         self._owners: OrderedDict[SpecSession, CacheSlot] = OrderedDict()  # least recently used first
         self._free: list[CacheSlot] = []
@@ -33,7 +38,9 @@ class SlotPool:
             assert session.slot is None
             if not self._free and len(self._owners) >= self._count:
                 self._evict()
-            slot = self._free.pop() if self._free else self._trunk.new_slot(self._capacity)
+            slot = self._free.pop() if self._free else self._lease()
+            if slot is None:
+                slot = self._trunk.new_slot(self._capacity)
             session.slot = self._owners[session] = slot
             return slot
 

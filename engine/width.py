@@ -24,6 +24,15 @@ Linear = nn.Linear | PackedLinear
 LADDER = (16, 32, 64, 128)
 """Prefill widths tried besides W."""
 
+CUDA_LADDER = (16, 32, 64, 128, 256, 512)
+"""The same on a GPU where rows of wide forwards agree with those of rounds to rounding only."""
+
+_DECODE_ONLY = (
+    "Greedy text is bit-identical to plain decoding after the same prompt: {rounds}, and no row of a round depends on "
+    "what shares its forward (probed on this device). Prompts are read in wider forwards, whose rows agree to "
+    "rounding, so a session rebuilt after an eviction may differ at near-ties."
+)
+
 _ROWS = 32  # rows compared by the forward probe: several rounds at shifted columns, under a second on two cores
 
 
@@ -37,6 +46,11 @@ class WidthPlan:
     """Ascending; the first is the narrowest round."""
     exact: bool
     verdict: str
+
+    @property
+    def rounds(self) -> tuple[int, ...]:
+        """Ascending: the widths that a round may have."""
+        return tuple(w for w in self.prefill if w <= self.width)
 
     def round_width(self, columns: int) -> int:
         """The narrowest width of a round with `columns` tokens, at most W of them."""
@@ -72,12 +86,17 @@ def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
         ladder = [w for w in LADDER if w > width and all(_rows_stable(m, width, w) for m, head in shapes if not head)]
         ladder = [w for w in ladder if _prefill_agrees(trunk, w, rows.hidden)]
         trunk.head_widths = (*narrow, width)
+        rounds = f"rounds run at width {_either((*narrow, width))}"
+        if trunk.device.type == "cuda" and len(ladder) < len(LADDER):
+            # narrow prefills would read the weights again for every few rows of a prompt
+            wide = [w for w in CUDA_LADDER if w > width]
+            return WidthPlan(width, (*narrow, width, *wide), True, _DECODE_ONLY.format(rounds=rounds))
         return WidthPlan(
             width,
             (*narrow, width, *ladder),
             True,
-            f"Greedy text is bit-identical to plain decoding: rounds run at width {_either((*narrow, width))}, and no "
-            "row's bits depend on what shares its forward (probed on this device).",
+            f"Greedy text is bit-identical to plain decoding: {rounds}, and no row's bits depend on what shares its "
+            "forward (probed on this device).",
         )
     trunk.head_widths = (first,)
     return WidthPlan(

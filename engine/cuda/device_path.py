@@ -59,12 +59,12 @@ class DevicePath:
         """As `Trunk.forward`, without the check that it ends with.
 
         Args:
-            tokens: what the host knows, at least one.
+            tokens: what the host knows.
             drafts: [n] int64 on the device, columns after them; from the first negative one on there is none.
         """
         trunk = self._trunk
         real = len(tokens) + (0 if drafts is None else drafts.shape[0])
-        assert len(tokens) >= 1 and real <= width and all(0 <= c < real for c in keep)
+        assert 1 <= real <= width and all(0 <= c < real for c in keep)
         with trunk.lock, torch.inference_mode():
             slot.write_at(start, width)
             trunk.forwards += 1
@@ -89,6 +89,7 @@ class DevicePath:
         """A forward of this path, for the read that will vouch for it."""
 
         def refuse() -> EngineError:
+            slot.truncate(min(slot.length, start))
             slot.scrub()
             return self._trunk.not_finite(start)
 

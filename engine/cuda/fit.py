@@ -1,13 +1,14 @@
 """Whether a model can take the device path: found out at load, by running it both ways.
 
 The pool's attention knows windows, soft-caps and sinks, and nothing else of a mask. So every layer's mask must be that
-of its window, the fused layers must mean what the layers themselves pass to attention, and the results must agree.
+of its window, the fused layers must mean what the layers themselves pass to attention, and the results must agree with
+those of the model as transformers made it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from engine.cuda import pool_attention
 from engine.cuda.device_path import DevicePath
 from engine.cuda.fused_attention import FusedAttention, fuse_attention, unfuse_attention
 from engine.cuda.graphs import Capture
+from engine.fused_modules import fuse, unfuse
 from engine.trunk import Trunk, TrunkOut, implementation
 from engine.verify_attention import PROMPT, TOLERANCE, WINDOW, narrow_windows, probe_tokens, relative
 
@@ -27,13 +29,13 @@ from engine.verify_attention import PROMPT, TOLERANCE, WINDOW, narrow_windows, p
 def open_path(trunk: Trunk, capture: Capture | None = None) -> tuple[DevicePath | None, str]:
     """Let every forward of `trunk` take the device path from now on, if its model fits; else None, and why not."""
     path = DevicePath(trunk, capture)
-    layers = fuse_attention(trunk.model)
     try:
-        why = _why_not(trunk, path, layers)
+        why = _why_not(trunk, path)
     except Exception as error:  # noqa: BLE001 - what a model or a kernel trips over is of any type
         why = str(error).partition("\n")[0] or type(error).__name__
     if why:
         unfuse_attention(trunk.model)
+        unfuse(trunk.model)
         warnings.warn(f"Forwards take the slower way, without graphs: {why}.", RuntimeWarning, stacklevel=2)
         return None, why
     trunk.model.set_attn_implementation(pool_attention.NAME)
@@ -41,8 +43,8 @@ def open_path(trunk: Trunk, capture: Capture | None = None) -> tuple[DevicePath 
     return path, ""
 
 
-def _why_not(trunk: Trunk, path: DevicePath, layers: Sequence[FusedAttention]) -> str:
-    """Empty where the model fits."""
+def _why_not(trunk: Trunk, path: DevicePath) -> str:
+    """Fuse what can be fused, and compare; empty where the model fits."""
     name = type(trunk.model).__name__
     if len({str(shape.device) for shape in trunk.shapes}) > 1:
         return f"the layers of {name} are spread over several devices"
@@ -52,7 +54,9 @@ def _why_not(trunk: Trunk, path: DevicePath, layers: Sequence[FusedAttention]) -
         return f"{name} masks its attention otherwise than fully or in sliding windows"
     with _noted() as calls:
         expected = _probe(trunk)
-    for layer in layers:
+    if trunk.device.type == "cuda":
+        fuse(trunk.model)
+    for layer in fuse_attention(trunk.model):
         if not any(call.module is layer.inner and call.means(layer) for call in calls):
             return f"{name} passes something to attention that its fused layers do not know"
     with implementation(trunk.model, pool_attention.NAME):

@@ -42,7 +42,7 @@ def pack(
 ) -> Tensor:
     """The inputs [3 + width] for `tokens`, which the host knows, followed by `drafts` [n], which it may not."""
     known, count = len(tokens), 0 if drafts is None else drafts.shape[0]
-    fill = [0] * count + [tokens[-1]] * (width - known - count)
+    fill = [0] * count + [tokens[-1] if known else 0] * (width - known - count)
     inputs = ids_on(device, [slot, start, start + known + count - 1, *tokens, *fill])
     if drafts is not None:
         inputs[HEAD + known : HEAD + known + count] = drafts

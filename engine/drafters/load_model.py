@@ -9,8 +9,9 @@ import torch
 
 from engine import attention
 from engine.checkpoints import load_checkpoint
+from engine.cuda.fit import open_path
 from engine.drafters import MODEL
-from engine.drafters.model import DraftModel, require_same_tokenizer
+from engine.drafters.model import PATH_WIDTH, DraftModel, require_same_tokenizer
 from engine.errors import CheckpointError
 from engine.packed_linear import pack_linears
 from engine.trunk import Trunk
@@ -27,11 +28,13 @@ def load_draft_model(
     device: torch.device,
     dtype: torch.dtype,
     max_ctx: int,
+    path_slots: int = 0,
     progress: Callable[[str, float | None], None] | None = None,
 ) -> DraftModel:
     """Load `model:REF` to draft for `trunk`.
 
-    Its context is the shorter of its own and `max_ctx`; past it the drafter stops drafting.
+    Its context is the shorter of its own and `max_ctx`; past it the drafter stops drafting. `path_slots` above 0 opens
+    the device path for it, with rows for that many sessions at a time.
 
     Raises:
         CheckpointError: REF cannot be found, read, fitted in memory or run by this engine.
@@ -46,6 +49,11 @@ def load_draft_model(
     try:
         model = Trunk(checkpoint.model)
         require_servable(model, limit)
+        if path_slots:
+            model.head_widths = (PATH_WIDTH,)
+            path, _ = open_path(model)
+            if path is not None:
+                path.prepare(path_slots, limit + PATH_WIDTH, (PATH_WIDTH,))
     except CheckpointError as error:
         raise CheckpointError(f"As a draft model: {error}") from error
     except (RuntimeError, LookupError, TypeError, AttributeError, ValueError) as error:

@@ -3,7 +3,8 @@
 The model is loaded once per engine (`DraftModel`); every session has its own rows (`ModelDrafter`), preallocated and
 truncated by length like the trunk's. A row depends on its tokens alone, so rows of accepted drafts stay: one forward
 catches up with what is missing (after a full acceptance the last draft and the bonus) and gives the first draft, and
-each further draft is one forward of one row.
+each further draft is one forward of one row. Where the model has a device path, these forwards are replays of one
+graph, and the drafts can stay on the device.
 """
 
 from __future__ import annotations
@@ -12,14 +13,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from engine.cache import CacheSlot
-from engine.errors import DrafterMismatch
-from engine.trunk import Trunk
+from engine.cuda.host_read import Unchecked
+from engine.drafters.protocol import Proposal
+from engine.errors import DrafterMismatch, EngineError
+from engine.trunk import Trunk, TrunkOut
 
 CATCH_UP = 128
 """Rows per forward while catching up with a session that is far ahead."""
+PATH_WIDTH = 2
+"""Columns of every drafting forward on the device path: what a full acceptance leaves missing. One column fewer would
+be no faster and would need a graph of its own."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,11 @@ class DraftModel:
     """Rows it can hold; drafting stops there."""
     nbytes: int
     """Bytes of its weights."""
+
+    def new_slot(self) -> CacheSlot:
+        """Rows for one session, from the device path's pool while it has some."""
+        slot = None if self.trunk.path is None else self.trunk.path.lease()
+        return self.trunk.new_slot(self.max_ctx + PATH_WIDTH) if slot is None else slot
 
 
 class ModelDrafter:
@@ -75,12 +87,8 @@ class ModelDrafter:
         self, choose: Callable[[Tensor], int | None], pending: int, k: int, last_h: Tensor | None
     ) -> list[int]:
         """As `propose`, each draft chosen from the draft model's row by `choose`, which may end them."""
-        model = self._model
-        if self._slot is None:
-            self._slot = model.trunk.new_slot(model.max_ctx + 1)
-        k = min(k, model.max_ctx - len(self._tokens))
-        known = min(len(self._rows), len(self._tokens))  # `pending` is always computed: its logits are needed
-        missing = [*self._tokens[known:], pending]
+        known, missing = self._missing(pending)
+        k = min(k, self._model.max_ctx - len(self._tokens))
         draft: list[int] = []
         while missing and len(draft) < k:
             token = choose(self._forward(known, missing))
@@ -90,6 +98,42 @@ class ModelDrafter:
             known += len(missing)
             missing = draft[-1:]
         return draft
+
+    def propose_on_device(self, choose: Callable[[Tensor], Tensor] | None, pending: int, k: int) -> Proposal | None:
+        """As `propose_by`, without a read."""
+        model, path = self._model, self._model.trunk.path
+        k = min(k, model.max_ctx - len(self._tokens))
+        if path is None or k < 1:
+            return None
+        choose = choose or (lambda row: row.argmax(dim=-1, keepdim=True))
+        known, missing = self._missing(pending)
+        checks: list[Unchecked] = []
+
+        def forward(slot: CacheSlot, start: int, *args: Any, **kwargs: Any) -> TrunkOut:
+            out = path.forward(slot, start, *args, **kwargs)
+            check = path.unchecked(out, slot, start)
+
+            def refuse() -> EngineError:
+                del self._rows[start:]
+                return check.refuse()
+
+            checks.append(Unchecked(check.report, refuse))
+            return out
+
+        row = self._forward(known, missing, forward)
+        drafts = [choose(row)]
+        slot = self._slot
+        assert slot is not None
+        for start in range(known + len(missing), known + len(missing) + k - 1):
+            out = forward(slot, start, [], PATH_WIDTH, keep=[0], drafts=drafts[-1])
+            slot.truncate(start + 1)
+            self.forwards += 1
+            drafts.append(choose(out.logits[0, : model.vocab]))
+        return Proposal(torch.cat(drafts), tuple(checks))
+
+    def learned(self, drafts: Sequence[int]) -> None:
+        """Own guesses of `propose_on_device` have rows, but for the last."""
+        self._rows += drafts[:-1]
 
     def release(self) -> None:
         """Give the rows back; the next proposal writes them again."""
@@ -109,20 +153,37 @@ class ModelDrafter:
         """Bytes of its rows."""
         return 0 if self._slot is None else self._slot.nbytes
 
-    def _forward(self, start: int, tokens: list[int]) -> Tensor:
-        """Write rows for `tokens` from `start`; the logits [v] after the last."""
+    def _missing(self, pending: int) -> tuple[int, list[int]]:
+        """How many rows stand, and the tokens after them; `pending` is always computed: its logits are needed."""
+        if self._slot is None:
+            self._slot = self._model.new_slot()
+        known = min(len(self._rows), len(self._tokens))
+        return known, [*self._tokens[known:], pending]
+
+    def _forward(self, start: int, tokens: list[int], forward: Callable[..., TrunkOut] | None = None) -> Tensor:
+        """Write rows for `tokens` from `start`; the logits [v] after the last. `forward` is the trunk's by default."""
         slot, trunk = self._slot, self._model.trunk
         assert slot is not None
         del self._rows[start:]
         slot.truncate(start)
-        for at in range(0, len(tokens), CATCH_UP):
-            chunk = tokens[at : at + CATCH_UP]
-            last = at + len(chunk) == len(tokens)
-            out = trunk.forward(slot, start + at, chunk, len(chunk), keep=[len(chunk) - 1] if last else ())
-            slot.truncate(start + at + len(chunk))
+        at = 0
+        while at < len(tokens):
+            size = _chunk(len(tokens) - at, trunk.path is not None)
+            chunk, last = tokens[at : at + size], at + size == len(tokens)
+            width = PATH_WIDTH if last and trunk.path is not None else size
+            out = (forward or trunk.forward)(slot, start + at, chunk, width, keep=[size - 1] if last else ())
+            at += size
+            slot.truncate(start + at)
             self._rows += chunk
             self.forwards += 1
         return out.logits[0, : self._model.vocab]
+
+
+def _chunk(left: int, on_path: bool) -> int:
+    """Rows of the next forward of a catch-up with `left` to write; on the device path the last is a graph's."""
+    if on_path and left > PATH_WIDTH:
+        left -= PATH_WIDTH
+    return min(left, CATCH_UP)
 
 
 def require_same_tokenizer(trunk: Any, draft: Any, trunk_name: str, draft_name: str) -> int:

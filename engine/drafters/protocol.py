@@ -8,9 +8,12 @@ round. A drafter may lag behind the session (its own context may be shorter); it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from torch import Tensor
+
+from engine.cuda.host_read import Unchecked
 
 
 @runtime_checkable
@@ -52,6 +55,27 @@ class Drafter(Protocol):
 
     def restore(self, snapshot: object, last_h: Tensor | None) -> None:
         """Back to a snapshot of this drafter taken at a position that still exists."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Drafts that only the device knows."""
+
+    ids: Tensor
+    """[n] int64; from the first negative one on there is none."""
+    checks: tuple[Unchecked, ...]
+    """Of the forwards that made them."""
+
+
+@runtime_checkable
+class DeviceDrafter(Protocol):
+    """A drafter that can leave its drafts on the device, so that a round waits for them together with its verify."""
+
+    def propose_on_device(self, choose: Callable[[Tensor], Tensor] | None, pending: int, k: int) -> Proposal | None:
+        """As `propose_by`, with `choose` from a row [v] to [1] int64, None for its argmax; None where it cannot."""
+
+    def learned(self, drafts: Sequence[int]) -> None:
+        """The latest proposal, now that the host has read it."""
 
 
 @runtime_checkable

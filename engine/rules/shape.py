@@ -26,8 +26,8 @@ def penalised(logits: Tensor, params: SamplingParams, context: Ids, drafts: Ids)
         return rows
     out: Tensor = pick("penalties", logits.device)(
         rows,
-        ids_on(logits.device, context),
-        ids_on(logits.device, drafts),
+        _known(ids_on(logits.device, context), rows.shape[1]),
+        _known(ids_on(logits.device, drafts), rows.shape[1]),
         repetition=params.repetition_penalty,
         frequency=params.frequency_penalty,
         presence=params.presence_penalty,
@@ -46,6 +46,11 @@ def scores(logits: Tensor, params: SamplingParams, context: Ids, drafts: Ids = (
         min_p=params.min_p,
     )
     return out
+
+
+def _known(ids: Tensor, vocab: int) -> Tensor:
+    """`ids` with those that this row has no column for, a drafter's being shorter than the trunk's, made no token."""
+    return ids.masked_fill(ids >= vocab, -1)
 
 
 def require_ok(status: Tensor | float) -> None:
