@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +10,7 @@ import gradio as gr
 
 from engine.errors import EngineError
 from playground.conversation import Conversation
+from playground.endpoint_options import OWN, takes_options
 from playground.handlers import default_options
 from playground.limits import Refused, TurnOptions, check_message, check_options, check_position
 from playground.service import Service
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from engine.chat import Turn
 
 T = TypeVar("T")
-OWN = ("drafter", "draft_len", "system")
-"""Settings that a session keeps until they are changed."""
 CONCURRENT = 16
 """Calls that may wait for an answer at the same time."""
 
@@ -30,81 +29,47 @@ class Endpoints:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    def chat(
-        self,
-        message: str,
-        session_id: str = "",
-        max_new: int = 256,
-        drafter: str | None = None,
-        draft_len: int | None = None,
-        burst: int = 32,
-        overshoot: str = "keep",
-        stop: list[str] | None = None,
-        system: str | None = None,
-    ) -> dict[str, Any]:
+    @takes_options()
+    def chat(self, message: str, session_id: str = "", **given: Any) -> dict[str, Any]:
         """Send a message and wait for the whole answer. An empty session_id begins a new session; without drafter,
-        draft_len or system the session keeps its own. After a rewind the message replaces the last one."""
+        draft_len or system the session keeps its own. After a rewind the message replaces the last one. Temperature 0
+        is greedy; without a seed the session draws one."""
 
         def run() -> dict[str, Any]:
             text = check_message(message)
             conversation = self._service.registry.open(session_id)
-            given = {"drafter": drafter, "draft_len": draft_len, "system": system}
-            options = self._options(conversation, max_new, burst, overshoot, stop, **given)
-            return _answer(conversation, conversation.send(text, options))
+            return _answer(conversation, conversation.send(text, self._options(conversation, given)))
 
         return _spoken(run)
 
-    def continue_turn(
-        self,
-        session_id: str,
-        max_new: int = 256,
-        burst: int = 32,
-        overshoot: str = "keep",
-        stop: list[str] | None = None,
-    ) -> dict[str, Any]:
+    @takes_options(but=OWN)
+    def continue_turn(self, session_id: str, **given: Any) -> dict[str, Any]:
         """Go on with an answer that ended by length or by Stop, and wait for the rest. After a rewind, begin it."""
 
         def run() -> dict[str, Any]:
             conversation = self._service.registry.get(session_id)
-            options = self._options(conversation, max_new, burst, overshoot, stop)
-            return _answer(conversation, conversation.continue_turn(options))
+            return _answer(conversation, conversation.continue_turn(self._options(conversation, given)))
 
         return _spoken(run)
 
-    def regenerate(
-        self,
-        session_id: str,
-        max_new: int = 256,
-        burst: int = 32,
-        overshoot: str = "keep",
-        stop: list[str] | None = None,
-    ) -> dict[str, Any]:
+    @takes_options(but=OWN)
+    def regenerate(self, session_id: str, **given: Any) -> dict[str, Any]:
         """Answer the last message again, in place of its answer, and wait for the whole of it."""
 
         def run() -> dict[str, Any]:
             conversation = self._service.registry.get(session_id)
-            options = self._options(conversation, max_new, burst, overshoot, stop)
-            return _answer(conversation, conversation.regenerate(options))
+            return _answer(conversation, conversation.regenerate(self._options(conversation, given)))
 
         return _spoken(run)
 
-    def edit(
-        self,
-        session_id: str,
-        turn: int,
-        message: str,
-        max_new: int = 256,
-        burst: int = 32,
-        overshoot: str = "keep",
-        stop: list[str] | None = None,
-    ) -> dict[str, Any]:
+    @takes_options(but=OWN)
+    def edit(self, session_id: str, turn: int, message: str, **given: Any) -> dict[str, Any]:
         """Replace user message number `turn`, counted from 0, drop what came after it, and wait for its answer."""
 
         def run() -> dict[str, Any]:
             text = check_message(message)
             conversation = self._service.registry.get(session_id)
-            options = self._options(conversation, max_new, burst, overshoot, stop)
-            return _answer(conversation, conversation.edit(turn, text, options))
+            return _answer(conversation, conversation.edit(turn, text, self._options(conversation, given)))
 
         return _spoken(run)
 
@@ -141,21 +106,12 @@ class Endpoints:
         for name in ("chat", "continue_turn", "regenerate", "edit", "rewind", "check", "trace"):
             gr.api(getattr(self, name), api_name=name, concurrency_limit=CONCURRENT)
 
-    def _options(
-        self,
-        conversation: Conversation,
-        max_new: int,
-        burst: int,
-        overshoot: str,
-        stop: list[str] | None,
-        **given: object,
-    ) -> TurnOptions:
+    def _options(self, conversation: Conversation, given: Mapping[str, object]) -> TurnOptions:
         """The settings of a call; what is not given is the session's own."""
         own = conversation.options or default_options(self._service)
         mine = {name: getattr(own, name) if given.get(name) is None else given[name] for name in OWN}
-        stops = () if stop is None else stop
-        settings = self._service.settings
-        return check_options(max_new=max_new, burst=burst, overshoot=overshoot, stop=stops, settings=settings, **mine)
+        stop = () if given["stop"] is None else given["stop"]
+        return check_options(settings=self._service.settings, **{**given, **mine, "stop": stop})
 
 
 def _answer(conversation: Conversation, future: Future[Turn]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], bool]
 """Told tokens compared and tokens in all; False stops."""
 POLL_S = 0.1
+KEPT = "accept tests keep the distribution of tokens, not their values"
 Check = Callable[["SpecSession", Progress], CheckEvent]
 
 
@@ -47,19 +48,32 @@ def progress_line(done: int, total: int) -> str:
     """What a page says while a check runs, or waits."""
     if not total:
         return "Waiting for another check to end."
-    return f"Checking against plain decoding: {done:,} of {total:,} tokens identical so far."
+    return f"Checking against plain decoding: {done:,} of {total:,} tokens, no difference so far."
 
 
 def verdict(check: CheckEvent, tokenizer: Tokenizer) -> str:
-    """The outcome in one sentence; a difference with both tokens, its position counted from 1, and the logit gap."""
-    count = f"{check.tokens:,} token{'s' * (check.tokens != 1)}"
+    """The outcome in one sentence; a difference with both tokens, its position counted from 1, and the logit gap.
+
+    What accept tests chose is passed over, and the sentence says how many tokens that were.
+    """
+    count, passed = _tokens(check.tokens), _passed_over(check.drawn)
+    if check.identical and check.drawn and not check.tokens:
+        return f"Nothing to compare: every token ({check.drawn:,}) was drawn in rejection mode; {KEPT}."
     if check.identical:
-        return f"Identical to plain decoding: {count}."
+        return f"Identical to plain decoding: {count}{passed}."
     if check.cancelled or check.index is None or check.expected is None or check.actual is None:
-        return f"Check stopped: {count} identical so far."
+        return f"Check stopped: {count} identical so far{passed}."
     text = TokenTexts(tokenizer)
     gap = "" if check.gap is None else f", with logits {check.gap:.3g} apart"
     return (
         f"Not identical: after {count} that are, at position {check.index + 1:,} plain decoding gives "
-        f"“{text(check.expected)}” where this conversation has “{text(check.actual)}”{gap}."
+        f"“{text(check.expected)}” where this conversation has “{text(check.actual)}”{gap}{passed}."
     )
+
+
+def _tokens(count: int) -> str:
+    return f"{count:,} token{'s' * (count != 1)}"
+
+
+def _passed_over(drawn: int) -> str:
+    return f"; {drawn:,} sampled one{'s' * (drawn != 1)} passed over, because {KEPT}" if drawn else ""

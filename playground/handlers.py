@@ -10,6 +10,7 @@ import gradio as gr
 
 from playground.conversation import Conversation
 from playground.limits import (
+    OPTIONS,
     Refused,
     TurnOptions,
     check_message,
@@ -19,6 +20,7 @@ from playground.limits import (
     stop_text,
 )
 from playground.said import questions
+from playground.sampling_controls import WARMEST
 from playground.sentences import PASSING
 from playground.service import Service
 from playground.viewer import Shown, Viewer, Watch, full
@@ -45,7 +47,7 @@ class Handlers:
             conversation, refusal = self._service.registry.new(), FORGOTTEN
         if conversation.options is None:
             # A new one has the page's own settings: sending them would undo what was typed while the page was opening.
-            controls: tuple[Any, ...] = (gr.skip(),) * len(shown_options(default_options(self._service)))
+            controls: tuple[Any, ...] = (gr.skip(),) * len(OPTIONS)
         else:
             controls = shown_options(conversation.options)
         return (conversation.sid, conversation.sid, refusal, *controls)
@@ -199,9 +201,9 @@ class Handlers:
             return None
 
     def _options(self, options: tuple[object, ...]) -> TurnOptions:
-        drafter, draft_len, max_new, burst, overshoot, stop, system = options
-        stops, settings = stop_lines(stop), self._service.settings
-        return check_options(max_new, drafter, draft_len, burst, overshoot, stops, system, settings=settings)
+        given = dict(zip(OPTIONS, options, strict=True))
+        given["stop"] = stop_lines(given["stop"])
+        return check_options(settings=self._service.settings, **given)
 
 
 def default_options(service: Service) -> TurnOptions:
@@ -209,7 +211,10 @@ def default_options(service: Service) -> TurnOptions:
     return TurnOptions(drafter=service.settings.drafter, draft_len=service.settings.draft_len)
 
 
-def shown_options(options: TurnOptions) -> tuple[str, int, int, int, str, str, str]:
-    """In the order in which the page lists its controls."""
-    first = options.drafter, options.draft_len, options.max_new, options.burst, options.overshoot
-    return (*first, stop_text(options.stop), options.system)
+def shown_options(options: TurnOptions) -> tuple[Any, ...]:
+    """In the order in which the page lists its controls: that of `OPTIONS`."""
+    shown = {name: getattr(options, name) for name in OPTIONS}
+    shown["stop"] = stop_text(options.stop)
+    shown["temperature"] = min(options.temperature, WARMEST)
+    shown["seed"] = "" if options.seed is None else str(options.seed)
+    return tuple(shown.values())

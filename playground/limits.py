@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
+from engine.sampling import SamplingParams
 from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
 
 Overshoot = Literal["keep", "trim"]
+Verify = Literal["rejection", "coupled"]
+WHOLE = ("top_k", "penalty_last_n")
+"""Sampling settings that are whole numbers; a page sends 40 as 40.0."""
 _ESCAPES = re.compile(r"\\([nt\\])")
+_DIGITS = re.compile(r"[0-9]{1,24}")
 _MEANING = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
@@ -34,44 +39,70 @@ class TurnOptions:
     """Stop strings."""
     system: str = ""
     """System message, '' for none; stays until changed."""
+    temperature: float = 0.0
+    """0 is greedy; this one and those that follow are fields of `SamplingParams`."""
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    frequency_penalty: float = 0.0
+    presence_penalty: float = 0.0
+    penalty_last_n: int = 64
+    seed: int | None = None
+    """None: the session's own."""
+    verify: Verify = "rejection"
+
+    @property
+    def sampling(self) -> SamplingParams:
+        """How tokens are chosen. Raises `EngineError` with one sentence for a value out of range."""
+        return SamplingParams(**{field.name: getattr(self, field.name) for field in fields(SamplingParams)})
+
+    @property
+    def sampled(self) -> bool:
+        """Whether tokens are drawn."""
+        return self.temperature > 0
 
     def of_turn(self, **more: Any) -> dict[str, Any]:
         """Those that a turn takes as keywords, and `more`."""
         own = {"max_new": self.max_new, "burst": self.burst, "overshoot": self.overshoot, "stop": self.stop}
-        return own | more
+        return own | {"sampling": self.sampling, "verify": self.verify} | more
 
 
-def check_options(
-    max_new: object,
-    drafter: object,
-    draft_len: object,
-    burst: object,
-    overshoot: object,
-    stop: object = (),
-    system: object = "",
-    *,
-    settings: Settings,
-) -> TurnOptions:
-    """Settings as they came from a page or a client. Raises `Refused` for the first that is out of range.
+OPTIONS = tuple(field.name for field in fields(TurnOptions))
+"""Their names, in the order in which the page and the endpoints list them."""
 
-    Only drafters the operator started the app with: a visitor's free choice of `model:REF` would read any folder of
-    this machine, fetch any repository and fill its memory.
+
+def check_options(*, settings: Settings, **given: object) -> TurnOptions:
+    """Settings as they came from a page or a client, by name; one that is missing has its default.
+
+    Raises `Refused` for the first that is out of range. Only drafters the operator started the app with: a visitor's
+    free choice of `model:REF` would read any folder of this machine, fetch any repository and fill its memory.
     """
-    name = drafter.strip() if isinstance(drafter, str) else ""
+    all_of: dict[str, Any] = {field.name: field.default for field in fields(TurnOptions)} | given
+    name = all_of["drafter"].strip() if isinstance(all_of["drafter"], str) else ""
     offered = settings.offered_drafters
     if name not in offered:
         raise Refused(f"Drafter must be one of {', '.join(offered)}; others are chosen when the app is started.")
-    if overshoot not in ("keep", "trim"):
+    if all_of["overshoot"] not in ("keep", "trim"):
         raise Refused("Overshoot must be keep or trim.")
-    return TurnOptions(
-        max_new=_whole("Max new tokens", max_new, 1, MAX_NEW),
-        drafter=name,
-        draft_len=_whole("Draft length K", draft_len, 0, settings.max_draft_len),
-        burst=_whole("Burst size", burst, 1, MAX_NEW),
-        overshoot="trim" if overshoot == "trim" else "keep",
-        stop=_stop(stop),
-        system=_system(system),
-    )
+    if all_of["verify"] not in ("rejection", "coupled"):
+        raise Refused("Verify must be rejection or coupled.")
+    checked = {
+        "max_new": _whole("Max new tokens", all_of["max_new"], 1, MAX_NEW),
+        "drafter": name,
+        "draft_len": _whole("Draft length K", all_of["draft_len"], 0, settings.max_draft_len),
+        "burst": _whole("Burst size", all_of["burst"], 1, MAX_NEW),
+        "stop": _stop(all_of["stop"]),
+        "system": _system(all_of["system"]),
+        "seed": _seed(all_of["seed"]),
+        **{name: _as_whole(all_of[name]) for name in WHOLE},
+    }
+    options = TurnOptions(**all_of | checked)
+    try:
+        options.sampling  # noqa: B018  # it checks itself
+    except EngineError as error:
+        raise Refused(str(error)) from None
+    return options
 
 
 def check_message(message: object) -> str:
@@ -123,6 +154,21 @@ def _system(system: object) -> str:
     if len(system) > MESSAGE_CHARS:
         raise Refused(f"The system message has {len(system):,} characters; the most is {MESSAGE_CHARS:,}.")
     return system if system.strip() else ""
+
+
+def _seed(seed: object) -> object:
+    """A seed as a number, None for an empty box. What is no text at all is left for `SamplingParams` to refuse."""
+    if not isinstance(seed, str):
+        return _as_whole(seed)
+    text = seed.strip()
+    if text and not _DIGITS.fullmatch(text):
+        raise Refused(f"Seed must be a whole number from 0 to {2**64 - 1}, or empty for a fresh one.")
+    return int(text) if text else None
+
+
+def _as_whole(value: object) -> object:
+    """A float that is a whole number as one; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _whole(name: str, value: object, low: int, high: int) -> int:

@@ -19,8 +19,8 @@ from playground.status import engine_line
 TITLE = "Draftscope"
 INTRO = (
     "<h1>Draftscope</h1><p>Chat with a model and watch speculative decoding work: a drafter guesses the next "
-    "tokens, the model checks all guesses at once and keeps those it would have written itself. "
-    "The text is the same either way.</p>"
+    "tokens, the model checks all guesses at once and keeps those that stand. Only the speed changes: greedy text "
+    "stays the same, and sampled text keeps its probabilities.</p>"
 )
 PLACEHOLDER = (
     "**Say something, and watch how the answer is made.**\n\n"
@@ -68,7 +68,8 @@ class Page:
             with gr.Column(scale=5, min_width=320, elem_id="left"):
                 self._talk()
                 self.history = HistoryControls()
-                self.options = decoding_controls(service.settings, default_options(service))
+                self.controls = decoding_controls(service.settings, default_options(service))
+                self.options = list(self.controls.values())
                 self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
                 self.back = gr.HTML("", **_BACK, server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
@@ -97,7 +98,7 @@ class Page:
             *self.history.wire(do, self.sid, self.options, self.refusal, quick),
             self.check.click(do.check, [self.sid], [self.refusal], **quick),
         ]
-        for control in (self.options[0].input, self.options[1].release):
+        for control in (self.controls["drafter"].input, self.controls["draft_len"].release):
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:

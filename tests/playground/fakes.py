@@ -11,8 +11,10 @@ from typing import Any
 from engine import events as ev
 from engine.chat.rewind_targets import RewindTarget
 from engine.errors import DrafterMismatch, SessionStateError
+from engine.sampling import SamplingParams
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace, TraceHeader
+from tests.playground.fake_draws import FakeDraws
 
 EOS = 2
 WORDS = 5000
@@ -90,6 +92,8 @@ class FakeSession:
         self.trace = Trace(TraceHeader(checkpoint=eng.checkpoint.id))
         self.drafter, self.draft_len = FakeDrafter("ngram"), 7
         self.points: list[int] = []
+        self.seed = 77
+        self.numbers = FakeDraws(self.trace, self.seed)
         self.closed = False
 
     def rewind_points(self) -> list[int]:
@@ -148,6 +152,8 @@ class FakeChat:
         self.fail: Exception | None = None
         self.system = ""
         self.stop: object = None
+        self.sampling: SamplingParams | None = None
+        self.verify: object = None
         self._asked: dict[int, int] = {}
         self._random = random.Random(7)
         self._turn = -1
@@ -200,7 +206,7 @@ class FakeChat:
         ids, s = self.engine.tokenizer(text), self.session
         if self.messages and self.messages[-1]["role"] == "user":
             self.messages.pop()
-        self.stop = options.get("stop")
+        self._settings(options)
         self._turn += 1
         before = len(s.committed)
         s.trace.append(
@@ -228,6 +234,7 @@ class FakeChat:
         )
         self.messages += [{"role": "user", "content": text}, {"role": "assistant", "content": ""}]
         s.pending_tok, s.state = first, "PENDING"
+        s.numbers.first(first, len(s.committed), self._turn)
         poll(FakeDelta(self._show([first]), [first], ["first"]))
         return self._decode([first], ["first"], max_new, poll, **options)
 
@@ -235,10 +242,15 @@ class FakeChat:
         if self.messages[-1]["role"] == "user":
             return self.regenerate(max_new=max_new, on_tokens=on_tokens, **options)
         poll = on_tokens or (lambda delta: True)
+        self._settings(options)
         shown = self._hidden
         self._hidden = []
         poll(FakeDelta(self._show(shown), shown, ["draft"] * len(shown)))
         return self._decode(shown, ["draft"] * len(shown), max_new, poll, **options)
+
+    def _settings(self, options: dict[str, Any]) -> None:
+        self.stop, self.sampling, self.verify = (options.get(name) for name in ("stop", "sampling", "verify"))
+        self.session.numbers.begin(self.sampling, self.verify, len(self.session.committed), self._turn)
 
     def _word(self) -> int:
         self._left -= 1
@@ -328,6 +340,7 @@ class FakeChat:
                 accept_ms=0.1,
                 host_ms=0.2,
                 room=s.cache_max_ctx() - len(s.committed),
+                **s.numbers.of_round(len(drafts), accepted),
             )
         )
         s.telem.record(len(drafts), accepted, accepted + 1)

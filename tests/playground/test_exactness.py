@@ -12,7 +12,7 @@ import pytest
 from engine.chat import ChatSession
 from engine.events import CheckEvent
 from playground.conversation import Conversation
-from playground.exactness import OneAtATime, progress_line, verdict
+from playground.exactness import KEPT, OneAtATime, progress_line, verdict
 from playground.limits import TurnOptions
 from playground.worker import Worker
 from tests.playground.fakes import FakeTokenizer
@@ -24,6 +24,23 @@ from tests.playground.fakes import FakeTokenizer
         (CheckEvent(identical=True, tokens=1), "Identical to plain decoding: 1 token."),
         (CheckEvent(identical=True, tokens=1600), "Identical to plain decoding: 1,600 tokens."),
         (CheckEvent(identical=False, tokens=412, cancelled=True), "Check stopped: 412 tokens identical so far."),
+        (
+            CheckEvent(identical=True, tokens=40, drawn=12),
+            f"Identical to plain decoding: 40 tokens; 12 sampled ones passed over, because {KEPT}.",
+        ),
+        (
+            CheckEvent(identical=True, tokens=0, drawn=1),
+            f"Nothing to compare: every token (1) was drawn in rejection mode; {KEPT}.",
+        ),
+        (
+            CheckEvent(identical=False, tokens=3, cancelled=True, drawn=1),
+            f"Check stopped: 3 tokens identical so far; 1 sampled one passed over, because {KEPT}.",
+        ),
+        (
+            CheckEvent(identical=False, tokens=2, index=5, expected=10, actual=11, drawn=4),
+            "Not identical: after 2 tokens that are, at position 6 plain decoding gives “ w10” where this conversation "
+            f"has “ w11”; 4 sampled ones passed over, because {KEPT}.",
+        ),
         (
             CheckEvent(identical=False, tokens=412, index=512, expected=10, actual=11, gap=0.00031),
             "Not identical: after 412 tokens that are, at position 513 plain decoding gives “ w10” where this "
@@ -56,7 +73,7 @@ def test_checks_run_one_at_a_time_and_one_that_waits_can_be_stopped() -> None:
 
 def test_progress_is_one_sentence() -> None:
     assert progress_line(0, 0) == "Waiting for another check to end."
-    assert progress_line(412, 600) == "Checking against plain decoding: 412 of 600 tokens identical so far."
+    assert progress_line(412, 600) == "Checking against plain decoding: 412 of 600 tokens, no difference so far."
 
 
 def test_a_conversation_on_a_real_engine_is_checked_and_a_difference_is_shown(tiny_engine: Callable[..., Any]) -> None:

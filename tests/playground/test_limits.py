@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from engine.sampling import SamplingParams
+from playground.handlers import shown_options
 from playground.limits import (
+    OPTIONS,
     Refused,
     TurnOptions,
     check_message,
@@ -99,6 +102,79 @@ def test_stop_strings_and_system_messages(change: dict[str, Any], says: str) -> 
     with pytest.raises(Refused, match=says) as caught:
         check_options(**GOOD | change, settings=Settings())
     assert str(caught.value).endswith(".")
+
+
+SAMPLED: dict[str, Any] = {"temperature": 0.8, "top_k": 40.0, "top_p": 1, "min_p": 0.05, "repetition_penalty": 1.1}
+
+
+def test_sampling_settings_pass_as_numbers_of_their_kind() -> None:
+    options = check_options(**GOOD | SAMPLED | {"seed": " 7 ", "penalty_last_n": 32.0}, settings=Settings())
+    assert (options.top_k, options.penalty_last_n, options.seed) == (40, 32, 7)
+    assert isinstance(options.top_k, int) and options.sampled
+    assert options.of_turn()["sampling"] == SamplingParams(0.8, 40, 1, 0.05, 1.1, penalty_last_n=32, seed=7)
+    assert options.of_turn()["verify"] == "rejection"
+
+
+@pytest.mark.parametrize(
+    ("seed", "is_"),
+    [
+        ("", None),
+        ("  ", None),
+        (None, None),
+        ("0", 0),
+        (0, 0),
+        (3.0, 3),
+        (2**64 - 1, 2**64 - 1),
+        (str(2**64 - 1), 2**64 - 1),
+    ],
+)
+def test_an_empty_seed_is_a_fresh_one_and_0_is_a_seed(seed: object, is_: int | None) -> None:
+    assert check_options(seed=seed, settings=Settings()).seed == is_
+
+
+def test_what_is_not_given_is_greedy() -> None:
+    options = check_options(settings=Settings())
+    assert options == TurnOptions() and not options.sampled and not options.sampling.penalised
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"temperature": -1}, "temperature must be a number from 0.0001 to 100 or 0"),
+        ({"temperature": math.nan}, "temperature must be"),
+        ({"temperature": None}, "temperature must be"),
+        ({"temperature": "hot"}, "temperature must be"),
+        ({"top_k": -1}, "top_k must be a whole number from 0"),
+        ({"top_k": 2.5}, "top_k must be a whole number"),
+        ({"top_p": 0}, "top_p must be above 0"),
+        ({"top_p": 1.01}, "top_p must be a number from 0 to 1"),
+        ({"min_p": 2}, "min_p must be a number from 0 to 1"),
+        ({"repetition_penalty": 0}, "repetition_penalty must be"),
+        ({"frequency_penalty": math.inf}, "frequency_penalty must be"),
+        ({"presence_penalty": 101}, "presence_penalty must be"),
+        ({"penalty_last_n": -1}, "penalty_last_n must be"),
+        ({"seed": -1}, "seed must be a whole number from 0 to 18446744073709551615"),
+        ({"seed": 2**64}, "seed must be"),
+        ({"seed": str(2**64)}, "seed must be"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"seed": "lucky"}, "Seed must be a whole number from 0 to 18446744073709551615, or empty"),
+        ({"seed": "-1"}, "Seed must be"),
+        ({"seed": "9" * 5000}, "Seed must be"),
+        ({"verify": "hope"}, "Verify must be rejection or coupled"),
+        ({"verify": None}, "Verify must be"),
+    ],
+)
+def test_sampling_settings_out_of_range(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(Refused, match=says) as caught:
+        check_options(**GOOD | change, settings=Settings())
+    assert str(caught.value).endswith(".") and len(str(caught.value)) < 200
+
+
+def test_the_pages_values_come_back_as_they_were() -> None:
+    options = check_options(**GOOD | SAMPLED, seed=2**64 - 1, verify="coupled", stop=["\n"], settings=Settings())
+    shown = dict(zip(OPTIONS, shown_options(options), strict=True))
+    assert shown["seed"] == str(2**64 - 1), "a number of that size loses digits in a browser"
+    assert check_options(settings=Settings(), **shown | {"stop": stop_lines(shown["stop"])}) == options
 
 
 def test_stop_strings_survive_their_box() -> None:

@@ -12,6 +12,9 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from engine.sampling import SamplingParams
+from playground.endpoint_options import OWN
+from playground.limits import OPTIONS
 from playground.sentences import BUSY
 from tests.playground.conftest import RunningApp
 
@@ -161,6 +164,45 @@ def test_a_plain_http_call_may_leave_out_what_has_a_default(fake_app: RunningApp
     assert "event: complete" in stream
     answer = json.loads(stream.split("data: ", 1)[1].split("\n")[0])[0]
     assert answer["reason"] == "stop" and len(answer["session"]) == 32
+
+
+SAMPLING = {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "min_p": 0.01, "repetition_penalty": 1.1, "seed": 2**64 - 1}
+
+
+def test_every_call_that_answers_takes_the_same_options_and_is_greedy_without_them(client: Client) -> None:
+    named = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
+    listed = {name: [p["parameter_name"] for p in named[name]["parameters"]] for name in named}
+    assert listed["/chat"] == ["message", "session_id", *OPTIONS]
+    turn = [name for name in OPTIONS if name not in OWN]
+    assert listed["/continue_turn"] == listed["/regenerate"] == ["session_id", *turn]
+    assert listed["/edit"] == ["session_id", "turn", "message", *turn]
+    types = {p["parameter_name"]: p["python_type"]["type"] for p in named["/chat"]["parameters"]}
+    assert (types["temperature"], types["top_k"], types["verify"]) == ("float", "int", "str")
+
+
+def test_sampling_reaches_the_turn_of_every_call(fake_app: RunningApp, client: Client) -> None:
+    sid = client.predict("hello you", api_name="/chat", max_new=5, **SAMPLING)["session"]
+    chat: Any = fake_app.service.registry.get(sid).chat
+    assert (chat.sampling, chat.verify) == (SamplingParams(**SAMPLING), "rejection")
+    assert fake_app.service.registry.get(sid).view().outcome.seed == 2**64 - 1  # type: ignore[union-attr]
+    client.predict(sid, api_name="/continue_turn", max_new=5)
+    assert chat.sampling == SamplingParams(temperature=0.0), "what a call leaves out is greedy"
+    client.predict(sid, api_name="/regenerate", max_new=5, temperature=0.5, verify="coupled")
+    assert (chat.sampling, chat.verify) == (SamplingParams(temperature=0.5), "coupled")
+    assert fake_app.service.registry.get(sid).view().outcome.seed == chat.session.seed  # type: ignore[union-attr]
+    client.predict(sid, 0, "hello", api_name="/edit", max_new=5, presence_penalty=1.5)
+    assert chat.sampling == SamplingParams(temperature=0.0, presence_penalty=1.5)
+    for name in ("/continue_turn", "/regenerate"):
+        with pytest.raises(AppError, match="top_p must be above 0; use temperature 0"):
+            client.predict(sid, api_name=name, top_p=0)
+
+
+def test_a_seed_is_exact_over_plain_http(fake_app: RunningApp) -> None:
+    data = ["hello", "", 5, None, None, 32, "keep", None, None, 0.7, 0, 1, 0, 1, 0, 0, 64, 2**64 - 1]
+    call = httpx.post(fake_app.url + "gradio_api/call/chat", json={"data": data}).json()
+    stream = httpx.get(fake_app.url + f"gradio_api/call/chat/{call['event_id']}", timeout=30).text
+    answer = json.loads(stream.split("data: ", 1)[1].split("\n")[0])[0]
+    assert fake_app.service.registry.get(answer["session"]).options.seed == 2**64 - 1  # type: ignore[union-attr]
 
 
 def test_check_returns_the_event(fake_app: RunningApp, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,105 @@
+"""How tokens are drawn: temperature, verification, filters, penalties and seed, each with what it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from playground.limits import TurnOptions
+
+WARMEST = 2.0
+"""Highest temperature that the page offers; a script may ask for more."""
+GUARANTEES = (
+    "What speculation keeps of plain sampling. Rejection keeps the odds of every token: drafts pass by a random test. "
+    "Coupled keeps the text: a seed gives the same tokens whatever the drafter and K, and fewer drafts are accepted."
+)
+
+
+def sampling_controls(first: TurnOptions) -> dict[str, Any]:
+    """Controls by the names of `TurnOptions`' fields."""
+    return _mode(first) | _filters(first) | _penalties(first)
+
+
+def _mode(first: TurnOptions) -> dict[str, Any]:
+    with gr.Row():
+        temperature = gr.Slider(
+            0,
+            WARMEST,
+            value=first.temperature,
+            step=0.05,
+            label="Temperature",
+            elem_id="temperature",
+            min_width=200,
+            info="0 is greedy: always the likeliest token. Above 0 tokens are drawn; higher is more varied.",
+        )
+        seed = gr.Textbox(
+            value="" if first.seed is None else str(first.seed),
+            label="Seed",
+            max_lines=1,
+            elem_id="seed",
+            min_width=200,
+            placeholder="fresh",
+            info="Repeats what was drawn, from a new conversation on. Empty: a fresh one, named in the status line.",
+        )
+    verify = gr.Radio(
+        [("Rejection: exact in distribution", "rejection"), ("Coupled: exact in stream", "coupled")],
+        value=first.verify,
+        label="Verify mode",
+        elem_id="verify",
+        info=GUARANTEES,
+    )
+    return {"temperature": temperature, "seed": seed, "verify": verify}
+
+
+def _filters(first: TurnOptions) -> dict[str, Any]:
+    with gr.Row():
+        top_k = _number("Top-k", "top_k", first.top_k, 1, "Keep the k likeliest tokens; 0 keeps all.", precision=0)
+        top_p = _number("Top-p", "top_p", first.top_p, 0.05, "Keep the likeliest until they add up to p; 1 keeps all.")
+        min_p = _number("Min-p", "min_p", first.min_p, 0.01, "Keep tokens this likely beside the likeliest; 0: all.")
+    return {"top_k": top_k, "top_p": top_p, "min_p": min_p}
+
+
+def _penalties(first: TurnOptions) -> dict[str, Any]:
+    with gr.Row():
+        repetition = _number(
+            "Repetition penalty",
+            "repetition_penalty",
+            first.repetition_penalty,
+            0.05,
+            "Above 1, tokens used so far become less likely; 1 is off.",
+        )
+        last_n = _number(
+            "Penalty window",
+            "penalty_last_n",
+            first.penalty_last_n,
+            1,
+            "How many last tokens the next two penalties look at.",
+            precision=0,
+        )
+    with gr.Row():
+        frequency = _number(
+            "Frequency penalty",
+            "frequency_penalty",
+            first.frequency_penalty,
+            0.1,
+            "Taken off a token's score for each use in the window; 0 is off.",
+        )
+        presence = _number(
+            "Presence penalty",
+            "presence_penalty",
+            first.presence_penalty,
+            0.1,
+            "Taken off once if it was used in the window; 0 is off.",
+        )
+    return {
+        "repetition_penalty": repetition,
+        "penalty_last_n": last_n,
+        "frequency_penalty": frequency,
+        "presence_penalty": presence,
+    }
+
+
+def _number(label: str, name: str, value: float, step: float, info: str, precision: int | None = None) -> gr.Number:
+    """No bounds of its own: `check_options` says in a sentence what is out of range."""
+    return gr.Number(value, label=label, elem_id=name, step=step, info=info, precision=precision, min_width=150)
