@@ -1,18 +1,29 @@
-"""The engine behind the page: loaded in the background, replaced only by one that loaded, shared by conversations."""
+"""The engine behind the page: loaded in the background, replaced only by one that loaded, shared by conversations.
+
+A load runs on a thread of its own beside the worker's line, so that the running engine keeps answering; only the
+replacement is a job, alone in the line after every turn that has begun. While there is no engine, or the running one
+is to be unloaded first, the load stands in the line itself: whoever writes meanwhile waits for it.
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
+from weakref import WeakSet
 
 from engine.errors import EngineError
 from playground.conversation import Conversation
 from playground.exactness import Check, OneAtATime, check_session
+from playground.limits import Refused
+from playground.models.engine_status import EngineFacts, EngineStatus, facts_of, held_bytes
+from playground.models.loading import Before, Load, Loading, Progress
+from playground.models.release import give_back_memory
+from playground.models.room import NoRoom
 from playground.registry import Registry
-from playground.sentences import UNEXPECTED
 from playground.settings import Settings
 from playground.worker import Worker
 
@@ -20,32 +31,10 @@ if TYPE_CHECKING:
     from engine import Engine
     from engine.chat import ChatSession
 
-Progress = Callable[[str, float | None], None]
-Load = Callable[[Settings, Progress], "Engine"]
+__all__ = ["EngineFacts", "EngineStatus", "Load", "Progress", "Service", "chat_of", "facts_of", "load_from_settings"]
+LINE = "engine"
+"""Owner of the jobs that put an engine in place."""
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class EngineStatus:
-    """What the page says about the engine. `version` changes with every change."""
-
-    state: Literal["loading", "ready", "failed"]
-    sentence: str
-    fraction: float | None = None
-    version: int = 0
-    facts: EngineFacts | None = None
-
-
-@dataclass(frozen=True)
-class EngineFacts:
-    """The running engine in words."""
-
-    model: str
-    device: str
-    dtype: str
-    max_ctx: int
-    width: int
-    verdict: str
 
 
 class Service:
@@ -59,6 +48,9 @@ class Service:
         self._chat_of = chat_of
         self._check = OneAtATime(check)
         self._engine: Engine | None = None
+        self._loading: Loading | None = None
+        self._beside: threading.Thread | None = None
+        self._talks: WeakSet[Conversation] = WeakSet()
         self._lock = threading.Lock()
         self._status = EngineStatus("loading", "Starting the engine")
         self._settled = threading.Event()
@@ -75,58 +67,156 @@ class Service:
         """The present status."""
         return self._status
 
-    def start(self, settings: Settings | None = None) -> None:
-        """Load an engine on the worker. A running one stays until the new one is ready, and if that fails."""
-        wanted = settings or self.settings
-        self._settled.clear()
-        self._set(state="loading", sentence=f"Loading {wanted.model}", fraction=None)
-        self.worker.submit("engine", lambda: self._load_now(wanted), alone=True)
+    def start(
+        self, settings: Settings | None = None, *, unload_first: bool = False, before: Before | None = None
+    ) -> None:
+        """Load an engine. A running one keeps answering until the new one is ready, and stays if that fails.
+
+        `unload_first` ends every answer and lets the running engine go before the load; should the load fail then, the
+        former model is loaded again. `before` runs ahead of the load and may refuse it. Raises `Refused` while another
+        load runs.
+        """
+        with self._lock:
+            if self._loading is not None:
+                raise Refused(f"{self._loading.name} is still being loaded; wait for its end or cancel it first.")
+            loading = self._loading = Loading(settings or self.settings, self._load, self._told, before)
+            self._settled.clear()
+            sentence = f"Loading {loading.name}"
+            self._change(state="loading", sentence=sentence, fraction=None, since=time.monotonic(), crowded=False)
+        runs = self._engine is not None
+        if unload_first or not runs:
+            self.worker.submit(LINE, lambda: self._load_in_line(loading), alone=True)
+        else:
+            self._beside = threading.Thread(target=self._load_beside, args=(loading,), name="load", daemon=True)
+            self._beside.start()
+        if unload_first and runs:
+            self._stop_turns()
+
+    def cancel(self) -> bool:
+        """Call the running load off: it ends at its next report. False when there is none, or it is too late."""
+        loading = self._loading
+        if loading is None or not loading.cancel():
+            return False
+        self._told(f"Cancelling {loading.name}", None)
+        self._withdraw()
+        return True
 
     def wait(self, timeout: float | None = None) -> bool:
         """Block until the last load has ended, well or not. False on time-out."""
         return self._settled.wait(timeout)
 
     def close(self) -> None:
-        """Stop every turn, then the worker, then the engine."""
+        """Stop a load and every turn, then the worker, then the engine."""
+        self.cancel()
         self.registry.close()
+        if self._beside is not None:
+            self._beside.join(10.0)
         self.worker.close()
         if self._engine is not None:
             self._engine.close()
 
-    def _load_now(self, settings: Settings) -> None:
-        try:
-            engine = self._load(settings, lambda sentence, part: self._set(sentence=sentence, fraction=part))
-        except EngineError as error:
-            self._failed(str(error))
-        except Exception:
-            log.exception("loading %s failed", settings.model)
-            self._failed(UNEXPECTED)
-        else:
-            self._replace(engine, settings)
-        finally:
-            self._settled.set()
+    def _load_beside(self, loading: Loading) -> None:
+        loading.run()
+        if not loading.loaded:
+            self._settle(loading)
+            return
+        self._told(f"{loading.name} is ready and takes over when the answers that have begun are complete", None)
+        self.worker.submit(LINE, lambda: self._settle(loading), alone=True)
+        if loading.cancelled:  # between the two lines above, when there was nothing to withdraw yet
+            self._withdraw()
 
-    def _replace(self, engine: Engine, settings: Settings) -> None:
+    def _load_in_line(self, loading: Loading) -> None:
+        former = None if loading.cancelled else self._unload()
+        loading.run()
+        if former is None or loading.loaded:
+            self._settle(loading)
+            return
+        loading.take()
+        log.error("%s", loading.why())
+        with self._lock:
+            again = self._loading = Loading(former, self._load, self._told)
+        again.run()
+        self._settle(again, said=f"{loading.why()} ")
+
+    def _settle(self, loading: Loading, said: str = "") -> None:
+        """Put what was loaded in place, or say why there is nothing. `said` comes before the sentence."""
+        engine = loading.take()
+        if engine is None:
+            self._fail(loading, said)
+        else:
+            self._replace(engine, loading.settings, said)
+        self._settled.set()
+
+    def _replace(self, engine: Engine, settings: Settings, said: str) -> None:
         former, self._engine = self._engine, engine
         self.settings = settings
         facts = facts_of(engine)
         log.info("ready: %s on %s, %s", facts.model, facts.device, facts.dtype)
-        self._set(state="ready", sentence="Ready", fraction=1.0, facts=facts)
+        sentence = f"{said}{facts.model} was loaded again." if said else "Ready"
+        self._end(state="ready", sentence=sentence, fraction=1.0, facts=facts, engines=self._status.engines + 1)
         if former is not None:
-            self.registry.drop_chats()
-            former.close()
+            self._close(former)
+            del former
+            give_back_memory()
 
-    def _failed(self, sentence: str) -> None:
+    def _fail(self, loading: Loading, said: str) -> None:
+        sentence, crowded = loading.why(), False
+        if isinstance(loading.error, NoRoom) and not loading.cancelled:
+            held = held_bytes(self._engine)
+            sentence, crowded = loading.error.sentence(held), loading.error.helped_by(held)
         log.error("%s", sentence)
         state: Literal["ready", "failed"] = "failed" if self._engine is None else "ready"
-        self._set(state=state, sentence=sentence, fraction=None)
+        self._end(state=state, sentence=said + sentence, fraction=None, crowded=crowded)
 
-    def _set(self, **changes: object) -> None:
+    def _unload(self) -> Settings | None:
+        """Let the running engine go. Returns the settings it was loaded with, None if there was none."""
+        former, self._engine = self._engine, None
+        if former is None:
+            return None
         with self._lock:
-            self._status = replace(self._status, version=self._status.version + 1, **changes)  # type: ignore[arg-type]
+            self._change(facts=None)
+        self._close(former)
+        del former
+        give_back_memory()
+        return self.settings
+
+    def _close(self, former: Engine) -> None:
+        try:
+            self.registry.drop_chats()
+            former.close()
+        except Exception:
+            log.exception("the former engine was not closed cleanly")
+
+    def _withdraw(self) -> None:
+        waiting = self.worker.withdraw(LINE)
+        if waiting is not None:
+            waiting()  # ends at once, for it looks at the flag first
+
+    def _told(self, sentence: str, fraction: float | None) -> None:
+        with self._lock:
+            if self._loading is not None:
+                self._change(sentence=sentence, fraction=fraction)
+
+    def _end(self, **changes: object) -> None:
+        """The load is over: in one step, so that nobody who sees the end is refused the next load."""
+        with self._lock:
+            self._loading = None
+            self._change(since=None, **changes)
+
+    def _change(self, **changes: object) -> None:
+        self._status = replace(self._status, version=self._status.version + 1, **changes)  # type: ignore[arg-type]
 
     def _new_conversation(self, sid: str) -> Conversation:
-        return Conversation(sid, self.worker, self._make_chat, self._check)
+        talk = Conversation(sid, self.worker, self._make_chat, self._check)
+        with self._lock:
+            self._talks.add(talk)
+        return talk
+
+    def _stop_turns(self) -> None:
+        with self._lock:
+            talks = list(self._talks)
+        for talk in talks:
+            talk.stop()
 
     def _make_chat(self) -> ChatSession:
         if self._engine is None:
@@ -141,22 +231,12 @@ class Service:
         self.registry.sweep()
 
 
-def facts_of(engine: Engine) -> EngineFacts:
-    """The engine in words."""
-    return EngineFacts(
-        model=str(engine.checkpoint.id),
-        device=str(engine.trunk.device),
-        dtype=str(engine.trunk.dtype).removeprefix("torch."),
-        max_ctx=engine.max_ctx,
-        width=engine.width,
-        verdict=str(engine.verdict),
-    )
-
-
 def load_from_settings(settings: Settings, progress: Progress) -> Engine:
     """`engine.load_engine` with an operator's settings; raises `EngineError`."""
     from engine import load_engine
+    from playground.models.threads import use_first_thread_count
 
+    use_first_thread_count()
     return load_engine(
         settings.model,
         drafter=settings.drafter,

@@ -95,6 +95,7 @@ class Worker:
             for job in self._line:
                 if job.owner == owner and job.thread is None:
                     self._line.remove(job)
+                    self._changed.notify_all()  # it may have been the one that had to be alone
                     return job.run
         return None
 
