@@ -13,8 +13,10 @@ from playground.handlers import Handlers, default_options
 from playground.history_controls import HistoryControls
 from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
+from playground.race.tab import RaceTab
 from playground.service import Service
 from playground.status import engine_line
+from playground.step_controls import StepControls
 
 TITLE = "Draftscope"
 INTRO = (
@@ -70,11 +72,15 @@ class Page:
                 self.history = HistoryControls()
                 self.controls = decoding_controls(service.settings, default_options(service))
                 self.options = list(self.controls.values())
+                self.steps = StepControls(service)
                 self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
                 self.back = gr.HTML("", **_BACK, server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())
                 self.panels = _view(panel_assets(), server_functions=[resync])
+
+        with gr.Tabs(elem_id="workbench"):
+            self.race = RaceTab(service)
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect controls to handlers."""
@@ -100,6 +106,8 @@ class Page:
         ]
         for control in (self.controls["drafter"].input, self.controls["draft_len"].release):
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
+        self.race.wire(self.sid, opened)
+        self.steps.wire(self.sid, self.refusal, quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
             shown = follow(

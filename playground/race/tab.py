@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -10,19 +9,16 @@ import gradio as gr
 from playground.limits import Refused
 from playground.race.assets import race_view
 from playground.race.controls import RaceControls
-from playground.race.options import check_race
-from playground.race.race import Race
+from playground.race.options import RaceOptions, check_race
 from playground.race.races import Races
 from playground.race.reading import file_of, reading_of
-from playground.settings import Settings
+from playground.race.wire import answer_of, question_of
 
 if TYPE_CHECKING:
     from playground.race.decoder import Decoder
     from playground.service import Service
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-LONGEST_QUESTION = 300
-"""Characters of what a view asks for news with."""
 
 
 class RaceTab:
@@ -83,51 +79,33 @@ class RaceTab:
 
     def reading(self, data: object) -> str:
         """What a view lacks of the visitor's latest race, as JSON; '' for an id that is not known or without one."""
-        race, asked = self._asked(data)
-        if race is None:
+        asked = question_of(data, self._service.registry)
+        race = None if asked is None else self.races.latest(asked["sid"])
+        if asked is None or race is None:
             return ""
-        seen = asked.get("seen")
-        same = asked.get("number") == race.number and _is_pair(seen)
-        return _dumps(reading_of(self.races, race, tuple(seen) if same else (0, 0)))  # type: ignore[arg-type]
+        seen = _seen(asked.get("seen")) if asked.get("number") == race.number else (0, 0)
+        return answer_of(reading_of(self.races, race, seen))
 
     def download(self, data: object) -> str:
         """The visitor's latest race as a file's text; '' without one."""
-        race, _ = self._asked(data)
-        return "" if race is None else _dumps(file_of(race))
+        asked = question_of(data, self._service.registry)
+        race = None if asked is None else self.races.latest(asked["sid"])
+        return "" if race is None else answer_of(file_of(race))
 
     def close(self) -> None:
         """Stop what runs; called before the worker is closed."""
         self.races.close()
 
-    def _asked(self, data: object) -> tuple[Race | None, dict[str, Any]]:
-        text = data[0] if isinstance(data, list) and data else data
-        if not isinstance(text, str) or len(text) > LONGEST_QUESTION:
-            return None, {}
-        try:
-            asked = json.loads(text)
-            sid = asked.get("sid") if isinstance(asked, dict) else None
-            self._service.registry.get(sid)
-        except (Refused, ValueError, RecursionError):
-            return None, {}
-        return self.races.latest(str(sid)), asked
-
-    def _options(self, asked: tuple[object, ...]) -> Any:
-        return check_race(*asked, settings=self._settings())  # type: ignore[arg-type]
-
-    def _settings(self) -> Settings:
-        return self._service.settings
+    def _options(self, asked: tuple[object, ...]) -> RaceOptions:
+        return check_race(*asked, settings=self._service.settings)
 
     def _value(self, sid: str) -> str:
         race = self.races.latest(sid)
-        return _dumps({"sid": sid, "number": 0 if race is None else race.number})
+        return answer_of({"sid": sid, "number": 0 if race is None else race.number})
 
 
-def _is_pair(value: object) -> bool:
-    whole = isinstance(value, list) and len(value) == 2
-    return whole and all(type(item) is int and item >= 0 for item in value)
-
-
-def _dumps(value: dict[str, Any]) -> str:
-    """Compact JSON without a literal `<`, and without the lone surrogates that no page can carry."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def _seen(value: object) -> tuple[int, int]:
+    """How many pieces of each lane a page says it has."""
+    if isinstance(value, list) and len(value) == 2 and all(type(count) is int and count >= 0 for count in value):
+        return value[0], value[1]
+    return 0, 0

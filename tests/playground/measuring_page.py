@@ -57,8 +57,9 @@ if __name__ == "__main__":
     from playground.race import RaceTab
     from playground.service import chat_of, load_from_settings
     from playground.settings import Settings
+    from playground.sweep import SweepTab
 
     running = Service(Settings(max_ctx=1024), load_from_settings, chat_of)
     running.start()
-    sys.stdout.write(launch(measuring_blocks(running, RaceTab), int(sys.argv[1])) + "\n")
+    sys.stdout.write(launch(measuring_blocks(running, RaceTab, SweepTab), int(sys.argv[1])) + "\n")
     time.sleep(1e6)

@@ -171,7 +171,7 @@ def test_the_end_of_a_turn_is_drawn_at_once_however_slow_drawing_is(visit: Any) 
 
 def test_long_counts_are_not_cut_and_names_of_short_turns_do_not_run_into_each_other(visit: Any) -> None:
     page = visit(Demo()).page
-    rounds = [[r, r // 2, r, 10 + r, 1, [2, 3], 4, "123", 12 + r, 5.0] for r in range(40)]
+    rounds = [[r, r // 2, r, 10 + r, 1, [2, 3], 4, "123", 12 + r, [0.1, 4.7, 0.1, 0.1]] for r in range(40)]
     turns = [[2 * t - 0.5, "turn", t, "extend", 9, 0, ""] for t in range(20)]
     ingest(page, 1, r=rounds, m=turns, c={"consume": 31415, "carry": 9}, s={"running": False})
     label = (
@@ -193,8 +193,8 @@ def test_long_counts_are_not_cut_and_names_of_short_turns_do_not_run_into_each_o
 def test_a_new_stream_forgets_a_zoom_and_an_empty_chart_shows_its_hint_alone(visit: Any) -> None:
     page = visit(Demo(), width=390).page
     hidden = f"{PLOTS}.map((plot) => getComputedStyle(plot).visibility)"
-    assert page.evaluate(hidden) == ["hidden"] * 4
-    rounds = [[r, 0, 0, 10 + r, 1, [2, 3], 4, "123", 12 + r, 5.0] for r in range(90)]
+    assert page.evaluate(hidden) == ["hidden"] * 6
+    rounds = [[r, 0, 0, 10 + r, 1, [2, 3], 4, "123", 12 + r, [0.1, 4.7, 0.1, 0.1]] for r in range(90)]
     counts = {"n": 1540, "tested": [1540] * 7, "accepted": [90] * 7}
     ingest(page, 1, r=rounds, s={"running": False}, a=counts)
     page.wait_for_function(f"{FATE}.xaxis.range[1] > 88")
@@ -232,7 +232,7 @@ def test_dark_narrow_and_tables(visit: Any) -> None:
         "nodes => nodes.map((n) => n.querySelectorAll('tbody tr').length)"
     )
     assert counts[0] == demo.session.rounds
-    assert all(counts)
+    assert all(counts[:-1]), "the last is overshoot: a session may have none"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     labels = page.locator("#panels .ds-chart").evaluate_all("nodes => nodes.map((n) => n.getAttribute('aria-label'))")
     assert len(labels) == 6

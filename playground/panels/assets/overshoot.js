@@ -35,7 +35,7 @@ function createOvershootPanel(root, view) {
       yaxis2: { overlaying: 'y', side: 'right', range: [0, Math.max(0.05, ...found.share.map((p) => p[1])) * 1.1], tickformat: '.0%', fixedrange: true, showgrid: false, zeroline: false, nticks: 4, automargin: false },
     }, colours);
     const last = found.share.at(-1);
-    frame.describe(last ? `${last[2]} of ${last[3]} verified tokens were past the budget or behind a stop.` : 'Nothing past the budget so far.');
+    frame.describe(last ? `${last[2]} of ${last[3]} verified tokens were past the budget or behind a stop.` : `0 of ${found.verified} verified tokens were past the budget or behind a stop.`);
     frame.fillTable(['round', ...WASTE.map(({ name }) => name)], () => found.rows.slice(-80).reverse().map((row) => [row.r, ...row.counts]));
   }
   return { frame, draw };
@@ -56,5 +56,5 @@ function wasted() {
     share.push([r, waste / all, waste, all]);
   }
   if (rows.length && share.at(-1)[0] !== rounds.at(-1).r) share.push([rounds.at(-1).r, waste / all, waste, all]);
-  return { rows, share: share.length > 2000 ? share.filter((_, i) => i % Math.ceil(share.length / 2000) === 0) : share };
+  return { rows, verified: all, share: share.length > 2000 ? share.filter((_, i) => i % Math.ceil(share.length / 2000) === 0) : share };
 }

@@ -12,6 +12,7 @@ function el(tag, props = {}, ...children) {
   return node;
 }
 const setText = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+const setAttr = (node, name, value) => { if (node.getAttribute(name) !== value) node.setAttribute(name, value); };
 const root = element.querySelector('.dm-root');
 const calm = window.matchMedia('(prefers-reduced-motion: reduce)');
 

@@ -29,7 +29,7 @@ function createOutcome(host) {
       setText(speed, times(outcome.speed_up));
       setText(whole, times(outcome.whole_speed_up));
       const longest = Math.max(...[plain, other].map(total));
-      bars.replaceChildren(...[[names[0], plain], [names[1], other]].flatMap(([name, lane]) => barOf(name, lane, longest)));
+      bars.replaceChildren(...[[names[0], plain], [names[1], other]].map(([name, lane]) => barOf(name, lane, longest)));
       bars.setAttribute('aria-label', [[names[0], plain], [names[1], other]].map(([name, lane]) => `${name}: ${PARTS.map(([part]) => `${part} ${percent(lane.stages[part] / total(lane))}`).join(', ')}.`).join(' '));
       why.replaceChildren(...outcome.sentences.map((text) => el('p', { class: 'dm-quiet', text })));
       numbers.replaceChildren(numbersOf(names, plain, other));
@@ -45,7 +45,7 @@ function barOf(name, lane, longest) {
     const ms = lane.stages[part];
     return el('span', { class: `dm-${part}`, style: `flex: ${ms} 1 0`, title: `${part}: ${ms.toFixed(0)} ms, ${percent(ms / all)}`, text: ms / longest > 0.14 ? part : '' });
   }));
-  return [el('span', { text: name }), bar, el('b', { text: `${(all / 1000).toFixed(2)} s` })];
+  return el('div', { class: 'dm-barline' }, el('span', { text: name }), el('div', {}, bar), el('b', { text: `${(all / 1000).toFixed(2)} s` }));
 }
 
 function numbersOf(names, plain, other) {
