@@ -22,32 +22,30 @@ def sampling_controls(first: TurnOptions) -> dict[str, Any]:
 
 
 def _mode(first: TurnOptions) -> dict[str, Any]:
-    with gr.Row():
-        temperature = gr.Slider(
-            0,
-            WARMEST,
-            value=first.temperature,
-            step=0.05,
-            label="Temperature",
-            elem_id="temperature",
-            min_width=200,
-            info="0 is greedy: always the likeliest token. Above 0 tokens are drawn; higher is more varied.",
-        )
-        seed = gr.Textbox(
-            value="" if first.seed is None else str(first.seed),
-            label="Seed",
-            max_lines=1,
-            elem_id="seed",
-            min_width=200,
-            placeholder="fresh",
-            info="Repeats what was drawn, from a new conversation on. Empty: a fresh one, named in the status line.",
-        )
+    temperature = gr.Slider(
+        0,
+        WARMEST,
+        value=first.temperature,
+        step=0.05,
+        label="Temperature",
+        elem_id="temperature",
+        info="0 is greedy: always the likeliest token. Above 0 tokens are drawn; the higher, the more varied.",
+    )
     verify = gr.Radio(
         [("Rejection: exact in distribution", "rejection"), ("Coupled: exact in stream", "coupled")],
         value=first.verify,
         label="Verify mode",
         elem_id="verify",
         info=GUARANTEES,
+    )
+    seed = gr.Textbox(
+        value="" if first.seed is None else str(first.seed),
+        label="Seed",
+        max_lines=1,
+        elem_id="seed",
+        placeholder="fresh",
+        info="The same seed and settings draw the same text in a new conversation. Empty: a fresh one, told when an "
+        "answer is done.",
     )
     return {"temperature": temperature, "seed": seed, "verify": verify}
 
@@ -56,7 +54,7 @@ def _filters(first: TurnOptions) -> dict[str, Any]:
     with gr.Row():
         top_k = _number("Top-k", "top_k", first.top_k, 1, "Keep the k likeliest tokens; 0 keeps all.", precision=0)
         top_p = _number("Top-p", "top_p", first.top_p, 0.05, "Keep the likeliest until they add up to p; 1 keeps all.")
-        min_p = _number("Min-p", "min_p", first.min_p, 0.01, "Keep tokens this likely beside the likeliest; 0: all.")
+        min_p = _number("Min-p", "min_p", first.min_p, 0.01, "Keep those with this share of the best odds; 0: all.")
     return {"top_k": top_k, "top_p": top_p, "min_p": min_p}
 
 

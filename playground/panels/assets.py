@@ -19,7 +19,7 @@ from typing import Any
 from playground.panels.figures import FIGURES
 
 FOLDER = Path(__file__).parent / "assets"
-SHARED = ("store.js", "dom.js", "clock.js")
+SHARED = ("store.js", "dom.js", "clock.js", "accept_test.js")
 PANELS = (
     "plot.js",
     "pattern.js",
@@ -31,6 +31,8 @@ PANELS = (
     "pending.js",
     "speed.js",
     "overshoot.js",
+    "fold.js",
+    "counters.js",
     "panels.js",
 )
 

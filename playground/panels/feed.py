@@ -17,6 +17,7 @@ from typing import Any
 
 from engine import events as ev
 from engine.telemetry import SpecTelemetry
+from playground.panels.draws_model import DrawsModel
 from playground.panels.figures import figure_texts
 from playground.panels.rounds_model import RoundsModel, Row
 from playground.panels.since_clear import SinceClear
@@ -37,8 +38,9 @@ class PanelFeed:
         self._lock = threading.Lock()
         self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self, draws: DrawsModel | None = None) -> None:
         self.tokens = TokensModel()
+        self.draws = DrawsModel(draws)
         self.rounds = RoundsModel()
         self.timeline = Timeline()
         self.telem = SpecTelemetry()
@@ -74,11 +76,12 @@ class PanelFeed:
     def _take(self, event: ev.Event) -> None:
         if isinstance(event, ev.RewindEvent) and event.cause == "clear":
             self._numbered.clear()
-            self._begin()
+            self._begin(self.draws)
             return
         event = self._numbered(event)
         self.tokens.take(event)
         self.timeline.add(event)
+        self.draws.add(event)
         if isinstance(event, ev.RoundEvent):
             self.rounds.add(event)
             self.telem.record(len(event.drafted), event.accepted, event.emitted)
@@ -94,6 +97,7 @@ class PanelFeed:
             "r": [row.wire() for row in new],
             "o": self.rounds.take_changed(new),
             "t": turn,
+            "k": self.draws.take(),
             **self.timeline.take(),
         }
         for name, group in self._readings(status).items():
@@ -116,6 +120,7 @@ class PanelFeed:
             "old": list(self.rounds.packed),
             "r": [row.wire() for row in rows],
             "t": [self.tokens.turn, 0, tokens],
+            "k": self.draws.all(),
             **timeline,
             **self._readings(status),
             "v": self._texts(self._sent_ids),

@@ -94,7 +94,8 @@ function hoverTexts(row) {
     const fate = FATES[Number(digit)]?.name ?? '';
     const place = i < drafts ? `draft ${i + 1}` : 'the trunk’s own token';
     const note = digit === '2' && own ? `<br>the trunk goes on with ${own}` : '';
-    return `<b>round ${row.r} · ${place} · ${fate}</b><br>${row.ids ? quote(i < drafts ? row.ids[i] : row.bonus) : ''}${note}${tail}`;
+    const test = i < drafts ? acceptTest(row.r, i + 1) : '';
+    return `<b>round ${row.r} · ${place} · ${fate}</b><br>${row.ids ? quote(i < drafts ? row.ids[i] : row.bonus) : ''}${test && `<br>${test}`}${note}${tail}`;
   });
 }
 

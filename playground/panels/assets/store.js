@@ -6,6 +6,7 @@ function createStore() {
     sid: null, e: null, n: -1,
     rounds: [], marks: [], pending: [], states: new Map(), sources: new Map(),
     turn: -1, tokens: [], texts: Object.create(null),
+    draws: [], tests: new Map(), // round -> p, q, u of each draft tested
     f: {}, s: {}, a: { n: 0, tested: [], accepted: [] }, c: {},
     stamp: { panels: 0, tokens: 0, figures: 0 },
   });
@@ -34,6 +35,19 @@ function createStore() {
     }
   }
 
+  function addDraws(state, rows) {
+    for (const [x0, what, ...rest] of rows) {
+      const x = x0 + 1;
+      if (what === 'rule') { const [mode, seed, on] = rest; state.draws.push({ x, mode, seed, on }); continue; }
+      const [used, uctr, tests] = rest;
+      if (typeof used === 'string') { state.draws.push({ x, sctr: what, used: 1, cause: used }); continue; }
+      state.draws.push({ x, sctr: what, used, uctr, tests: Array.isArray(tests) ? tests.length / 3 : tests });
+      if (tests.length) state.tests.set(x, tests);
+    }
+    trim(state.draws, KEEP.marks);
+    for (const x of state.tests.keys()) if (state.tests.size > KEEP.marks) state.tests.delete(x); else break;
+  }
+
   function apply(d) {
     if (d.full) {
       const { stamp } = store.state;
@@ -47,6 +61,7 @@ function createStore() {
     if (d.v) Object.assign(state.texts, d.v);
     if (d.r) addRounds(state, d.r);
     if (d.o) patchRounds(state, d.o);
+    if (d.k) addDraws(state, d.k);
     if (d.m) { state.marks.push(...shifted(d.m)); trim(state.marks, KEEP.marks); }
     if (d.p) { state.pending.push(...shifted(d.p)); trim(state.pending, KEEP.marks); }
     for (const [r, code] of d.z ?? []) {
@@ -60,7 +75,7 @@ function createStore() {
     }
     state.stamp.figures += 1;
     if (d.t || d.s || d.full) state.stamp.tokens += 1;
-    if (d.r || d.o || d.m || d.p || d.z || d.a || d.s || d.full) state.stamp.panels += 1;
+    if (d.r || d.o || d.k || d.m || d.p || d.z || d.a || d.s || d.full) state.stamp.panels += 1;
     store.applied += 1;
   }
 
@@ -108,7 +123,7 @@ function createStore() {
   store.serve = (ask) => { askServer = ask; };
   return store;
 }
-const STORE_VERSION = 2;
+const STORE_VERSION = 3;
 if (window.__draftscope?.version !== STORE_VERSION) window.__draftscope = Object.assign(createStore(), { version: STORE_VERSION });
 
 const store = window.__draftscope;

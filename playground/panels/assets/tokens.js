@@ -61,8 +61,12 @@ function createTokens(root) {
 }
 
 function titleOf(token) {
+  const test = token.round < 1 ? '' : acceptTest(token.round, token.column);
+  const { rounds } = store.state;
+  const replaced = token.origin === 3 ? rounds[token.round - rounds[0]?.r]?.ids?.[token.column - 1] : undefined;
+  const why = test && `\n${replaced === undefined ? '' : `in place of “${glyphs(tokenText(replaced))}”, `}${test}`;
   const where = token.round < 1 ? 'not from a round' : `round ${token.round}, column ${token.column}`;
-  return `id ${token.id} · ${ORIGINS[token.origin]}: ${ORIGIN_NOTES[token.origin]}\n${where}${token.hidden ? '\novershoot: in the caches, not shown yet' : ''}`;
+  return `id ${token.id} · ${ORIGINS[token.origin]}: ${ORIGIN_NOTES[token.origin]}\n${where}${why}${token.hidden ? '\novershoot: in the caches, not shown yet' : ''}`;
 }
 
 function tokenSpan(token, isCut) {
