@@ -126,7 +126,8 @@ def pool_reference(
     visible = column <= row
     if window is not None:
         visible &= column > row - window
-    bias = torch.zeros(width, capacity, device=query.device).masked_fill_(~visible, float("-inf"))
+    bias = torch.zeros(width, capacity, dtype=torch.float32, device=query.device)
+    bias.masked_fill_(~visible, float("-inf"))
     index = chosen.clamp(0, slots - 1)
     key, value = keys.index_select(0, index)[0], values.index_select(0, index)[0]
     out = reference(query, key, value, bias, scaling=scaling, softcap=softcap, sinks=sinks)

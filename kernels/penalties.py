@@ -65,5 +65,5 @@ def _context(history: Tensor, drafts: Tensor, rows: int, last_n: int | None) -> 
 
 def _count(ids: Tensor, inside: Tensor, vocab: int) -> Tensor:
     """How often ids[r, i] occurs inside row r's context, for each i: equal ids get equal counts. [rows, L] fp32."""
-    table = torch.zeros(ids.shape[0], vocab, device=ids.device)
+    table = torch.zeros(ids.shape[0], vocab, dtype=torch.float32, device=ids.device)
     return table.scatter_add_(1, ids, inside.float()).gather(1, ids)

@@ -28,7 +28,7 @@ def walk(scores: Tensor, drafts: Tensor, seed: Tensor | None, counters: Tensor |
     accepted, token, tests = torch.empty(3, batch, dtype=torch.int64, device=scores.device)
     status = torch.empty(batch, dtype=torch.int32, device=scores.device)
     parts = triton.cdiv(vocab, _BLOCK)
-    tops = torch.empty(batch, count + 1, parts, device=scores.device)
+    tops = torch.empty(batch, count + 1, parts, dtype=torch.float32, device=scores.device)
     choices = torch.empty(batch, count + 1, parts, dtype=torch.int32, device=scores.device)
     finished = torch.zeros(batch, dtype=torch.int32, device=scores.device)
     if batch:

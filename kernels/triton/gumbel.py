@@ -15,7 +15,7 @@ _BLOCK = 1024
 
 def fused(seed: Seed, role: int, counters: Tensor, vocab: int) -> Tensor:
     """As `kernels.gumbel.reference`; the logarithms may differ in their last bit."""
-    out = torch.empty(counters.shape[0], vocab, device=counters.device)
+    out = torch.empty(counters.shape[0], vocab, dtype=torch.float32, device=counters.device)
     if out.numel():
         key = seed_on(counters.device, seed)
         _gumbel[(counters.shape[0], triton.cdiv(vocab, _BLOCK))](key, int(role), counters, out, vocab, block=_BLOCK)

@@ -27,7 +27,7 @@ def fused(
     """As `kernels.penalties.reference`; an id past the vocabulary is skipped."""
     rows, vocab = logits.shape
     assert drafts.shape == (rows - 1,) and logits.stride(1) == 1
-    out = torch.empty(rows, vocab, device=logits.device).copy_(logits)
+    out = torch.empty(rows, vocab, dtype=torch.float32, device=logits.device).copy_(logits)
     length = history.shape[0]
     additive = last_n > 0 and (frequency != 0.0 or presence != 0.0)
     if (repetition != 1.0 or additive) and length + rows > 1:

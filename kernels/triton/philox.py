@@ -14,7 +14,7 @@ _BLOCK = 1024
 
 def fused(seed: Seed, role: int, counters: Tensor, lanes: int) -> Tensor:
     """As `kernels.philox.reference`, bit for bit."""
-    out = torch.empty(counters.shape[0], lanes, device=counters.device)
+    out = torch.empty(counters.shape[0], lanes, dtype=torch.float32, device=counters.device)
     if out.numel():
         key = seed_on(counters.device, seed)
         _philox[(counters.shape[0], triton.cdiv(lanes, _BLOCK))](key, int(role), counters, out, lanes, block=_BLOCK)

@@ -37,7 +37,7 @@ def fused(
     """
     rows, vocab = logits.shape
     assert logits.stride(1) == 1
-    out = torch.empty(rows, vocab, device=logits.device)
+    out = torch.empty(rows, vocab, dtype=torch.float32, device=logits.device)
     if isinstance(min_p, Tensor):
         log_min_p: float | Tensor = min_p.float().log()
     else:
