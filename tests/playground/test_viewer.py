@@ -104,6 +104,8 @@ def test_the_status_says_what_happens(service: Service) -> None:
     assert status_line(ended, engine, 0) == (
         "Reached max new tokens; Continue goes on from here: 40 tokens, 51 tokens/s, 3 past the limit and not shown."
     )
+    sampled = View(outcome=Outcome("stop", 1, 0, None, 2**64 - 1))
+    assert status_line(sampled, engine, 0) == "Done: 1 token, seed 18446744073709551615."
 
 
 def test_the_engine_line_and_the_gauge_are_safe_html(service: Service) -> None:
