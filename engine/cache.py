@@ -74,8 +74,11 @@ class SlotLayer(CacheLayerMixin):
     def scrub(self, start: int, end: int) -> None:
         """Zero rows `start..end`, so that nothing non-finite stays behind."""
         self.keys[:, start:end] = 0
-        for position in range(start, end):
-            self.values[position // BLOCK, :, position % BLOCK] = 0
+        while start < end:
+            block, offset = divmod(start, BLOCK)
+            take = min(BLOCK - offset, end - start)
+            self.values[block, :, offset : offset + take] = 0
+            start += take
 
     def get_seq_length(self) -> int:
         """Rows before the ones being written: transformers counts query positions from here."""

@@ -16,17 +16,24 @@ from torch import Tensor
 from engine.cuda.static_forward import HEAD, Computed
 
 Work = Callable[[Tensor], Computed]
-"""From the static inputs to results that are new tensors, or at a replay the same ones again."""
+"""The forward, from the static inputs."""
 Capture = Callable[[Work, Tensor], Callable[[], Computed]]
-"""Makes a replay of `work` on one inputs tensor."""
+"""Makes a replay of `work` on one inputs tensor; every replay leaves its results in the same tensors."""
 
 WARM_UPS = 3
 """Runs before a capture: kernels are compiled and workspaces allocated by then."""
 
 
-def direct(work: Work, inputs: Tensor) -> Callable[[], Computed]:
-    """Stands for a capture where there is none: every replay calls the function."""
-    return lambda: work(inputs)
+def stand_in(work: Work, inputs: Tensor) -> Callable[[], Computed]:
+    """Stands for a capture where there is none: a replay calls the function, into the same results every time."""
+    results = work(inputs)
+
+    def replay() -> Computed:
+        for held, new in zip(results, work(inputs), strict=True):
+            held.copy_(new)
+        return results
+
+    return replay
 
 
 class CudaCapture:
@@ -58,7 +65,7 @@ class CudaCapture:
 
 def capture_for(device: torch.device) -> Capture:
     """What captures on `device`."""
-    return CudaCapture() if device.type == "cuda" else direct
+    return CudaCapture() if device.type == "cuda" else stand_in
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Graphs:
 
     def __init__(self, device: torch.device, capture: Capture | None = None) -> None:
         self.captures = 0
-        """Graphs made in this object's life."""
+        """Captures tried in this object's life; one per width, or fewer where one failed."""
         self.failure = ""
         """Why there are none; empty while there may be some."""
         self._device = device
@@ -86,8 +93,8 @@ class Graphs:
             capture = self._capture or capture_for(self._device)
             for width in widths:
                 inputs = torch.zeros(HEAD + width, dtype=torch.long, device=self._device)
-                self._recorded[width] = _Recorded(inputs, capture(work_at(width), inputs))
                 self.captures += 1
+                self._recorded[width] = _Recorded(inputs, capture(work_at(width), inputs))
         except Exception as error:  # noqa: BLE001 - what a driver, a kernel or a model raises is of any type
             self._recorded.clear()
             reason = str(error).partition("\n")[0] or type(error).__name__
