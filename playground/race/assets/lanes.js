@@ -50,6 +50,8 @@ function createLanes(host) {
   }
   function pause() {
     playing = catching = false;
+    cancelAnimationFrame(frame);
+    frame = 0;
     setText(button, 'Replay');
   }
   function replay() {
