@@ -69,9 +69,10 @@ class DevicePath:
             slot.write_at(start, width)
             trunk.forwards += 1
             if self.pool is not None and isinstance(slot, PooledSlot) and slot.pool is self.pool:
-                inputs = pack(slot.index, start, tokens, drafts, width, trunk.device)
-                if width in self.graphs:
-                    return _own(self.graphs.replay(width, inputs), keep, real)
+                into = self.graphs.inputs(width) if width in self.graphs else None
+                inputs = pack(slot.index, start, tokens, drafts, width, trunk.device, into)
+                if into is not None:
+                    return _own(self.graphs.replay(width), keep, real)
                 rows = self.pool.rows
             else:
                 inputs, rows = pack(0, start, tokens, drafts, width, trunk.device), PoolRows.of(slot)

@@ -54,9 +54,12 @@ def _why_not(trunk: Trunk, path: DevicePath) -> str:
         return f"{name} masks its attention otherwise than fully or in sliding windows"
     with _noted() as calls:
         expected = _probe(trunk)
+    layers = fuse_attention(trunk.model)
     if trunk.device.type == "cuda":
         fuse(trunk.model)
-    for layer in fuse_attention(trunk.model):
+        for layer in layers:
+            layer.join()
+    for layer in layers:
         if not any(call.module is layer.inner and call.means(layer) for call in calls):
             return f"{name} passes something to attention that its fused layers do not know"
     with implementation(trunk.model, pool_attention.NAME):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
 from engine.cuda.pool_cache import PoolCache
@@ -60,6 +61,28 @@ class FusedAttention(nn.Module):
         self.window: int | None = getattr(holder, "sliding_window", None)
         self.softcap: float | None = getattr(inner, kind.softcap) if kind.softcap else None
         self.scaling = float(inner.scaling)
+        self.joined: nn.Linear | None = None
+        """One product for q, k and v, where `join` has been called."""
+
+    @torch.inference_mode()
+    def join(self) -> None:
+        """Put the weights of q, k and v side by side, so that one product reads them; the layer's own become views.
+
+        A GPU takes longer to start three small products than to compute them.
+        """
+        inner = self.inner
+        linears = [] if self.kind.packed else [inner.q_proj, inner.k_proj, inner.v_proj]
+        if not linears or any(type(linear) is not nn.Linear for linear in linears):
+            return
+        sizes = [linear.out_features for linear in linears]
+        joined = nn.Linear(inner.q_proj.in_features, sum(sizes), bias=inner.q_proj.bias is not None, device="meta")
+        for name in [name for name, _ in joined.named_parameters()]:
+            whole, at = torch.cat([getattr(linear, name) for linear in linears]), 0
+            setattr(joined, name, nn.Parameter(whole, requires_grad=False))
+            for linear, size in zip(linears, sizes, strict=True):
+                getattr(linear, name).data = whole[at : at + size]
+                at += size
+        self.joined = joined
 
     def forward(self, hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, Any]:
         """[1, W, H] -> [1, W, H], as the layer's own signature."""
@@ -82,10 +105,11 @@ class FusedAttention(nn.Module):
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q [H, W, D], k and v [KVH, W, D]."""
         inner, heads = self.inner, (*x.shape[:2], -1, self.inner.head_dim)
-        if self.kind.packed:
+        together = inner.qkv_proj if self.kind.packed else self.joined
+        if together is not None:
             size = inner.config.num_attention_heads * inner.head_dim
-            rest = inner.num_key_value_heads * inner.head_dim
-            query, key, value = (part.view(heads) for part in inner.qkv_proj(x).split([size, rest, rest], dim=-1))
+            rest = inner.config.num_key_value_heads * inner.head_dim
+            query, key, value = (part.view(heads) for part in together(x).split([size, rest, rest], dim=-1))
         else:
             query, key, value = (linear(x).view(heads) for linear in (inner.q_proj, inner.k_proj, inner.v_proj))
         if self.kind.normed:

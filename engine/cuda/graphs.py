@@ -109,11 +109,13 @@ class Graphs:
         """Captured widths, ascending."""
         return tuple(sorted(self._recorded))
 
-    def replay(self, width: int, inputs: Tensor) -> Computed:
-        """The forward at `width` for `inputs` [3 + width]. The results are overwritten by the next replay."""
-        recorded = self._recorded[width]
-        recorded.inputs.copy_(inputs)
-        return recorded.replay()
+    def inputs(self, width: int) -> Tensor:
+        """[3 + width], where `replay` reads what to do."""
+        return self._recorded[width].inputs
+
+    def replay(self, width: int) -> Computed:
+        """The forward at `width` for its inputs as they are. The results are overwritten by the next replay."""
+        return self._recorded[width].replay()
 
     def clear(self) -> None:
         """Let go of every graph and of the memory captured with it."""

@@ -52,7 +52,8 @@ class HostRead:
 
 def read(tensors: Sequence[Tensor]) -> list[list[float]]:
     """The values of every tensor, flat, in one copy."""
-    parts = [tensor.reshape(-1).double() for tensor in tensors]
+    dtype = torch.float64 if any(tensor.is_floating_point() for tensor in tensors) else torch.int64
+    parts = [tensor.reshape(-1).to(dtype) for tensor in tensors]
     packed = torch.cat(parts)
     if packed.is_cuda:
         pinned = torch.empty(packed.shape, dtype=packed.dtype, pin_memory=True)

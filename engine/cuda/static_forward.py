@@ -38,12 +38,21 @@ class Computed(NamedTuple):
 
 
 def pack(
-    slot: int, start: int, tokens: Sequence[int], drafts: Tensor | None, width: int, device: torch.device
+    slot: int,
+    start: int,
+    tokens: Sequence[int],
+    drafts: Tensor | None,
+    width: int,
+    device: torch.device,
+    into: Tensor | None = None,
 ) -> Tensor:
-    """The inputs [3 + width] for `tokens`, which the host knows, followed by `drafts` [n], which it may not."""
+    """The inputs [3 + width] for `tokens`, which the host knows, followed by `drafts` [n], which it may not.
+
+    `into`: a tensor on the device to write them in.
+    """
     known, count = len(tokens), 0 if drafts is None else drafts.shape[0]
     fill = [0] * count + [tokens[-1] if known else 0] * (width - known - count)
-    inputs = ids_on(device, [slot, start, start + known + count - 1, *tokens, *fill])
+    inputs = ids_on(device, [slot, start, start + known + count - 1, *tokens, *fill], into)
     if drafts is not None:
         inputs[HEAD + known : HEAD + known + count] = drafts
     return inputs

@@ -71,6 +71,27 @@ def test_layers_that_are_not_fused_reach_the_pool_through_the_interface(new_trun
     assert _same_steps(plain, path, slot, _tokens(7)) is None
 
 
+@pytest.mark.parametrize("name", ["qwen2", "gemma2", "phi3"])
+def test_joined_products_give_the_same_to_rounding_and_leave_the_layers_whole(new_trunk, name):
+    plain, trunk = new_trunk(name), new_trunk(name)
+    path, before = _open(trunk), dict(plain.model.state_dict())
+    for module in trunk.model.modules():
+        if isinstance(module, FusedAttention):
+            module.join()
+            assert (module.joined is None) == (name == "phi3")
+            projections = [] if name == "phi3" else [module.inner.q_proj, module.inner.k_proj, module.inner.v_proj]
+            for linear in projections:
+                assert linear.weight.untyped_storage().data_ptr() == module.joined.weight.untyped_storage().data_ptr()
+    slot, tokens = path.lease(), _tokens(5)
+    expected = plain.forward(plain.new_slot(300), 0, tokens[:90], 128, keep=[89])
+    got = path.forward(slot, 0, tokens[:90], 128, keep=[89])
+    assert torch.allclose(got.logits, expected.logits, rtol=1e-4, atol=1e-4)
+    assert torch.allclose(got.hidden, expected.hidden, rtol=1e-4, atol=1e-4)
+    unfuse_attention(trunk.model)
+    after = trunk.model.state_dict()
+    assert after.keys() == before.keys() and all(torch.equal(after[key], before[key]) for key in before)
+
+
 def test_teeth_other_tokens_a_wrong_slot_or_a_wrong_place_are_seen(new_trunk):
     plain, trunk = new_trunk("llama"), new_trunk("llama")
     path = _open(trunk)
