@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from engine.events import RoundEvent
@@ -12,7 +11,7 @@ from tests.engine.sampling.judge import p_value
 from tests.engine.sampling.table_trunk import DRAFT, TRUNK, row_after
 
 PLACES = ("first", "again", "resume", "kept", "edge", "unparked", "column", "bonus")
-FEWEST = 100
+FEWEST = 60
 """A place with fewer tokens is not judged; every play is long enough for all of them, but for bonuses after long
 point-mass drafts."""
 
@@ -44,8 +43,3 @@ def verdicts(choices: Iterable[Choice]) -> dict[str, float]:
         for place, some in found.items()
         if len(some) >= FEWEST
     }
-
-
-def counted(choices: Iterable[Choice]) -> Counter[str]:
-    """How many tokens there are of each place."""
-    return Counter(choice.place for choice in choices)

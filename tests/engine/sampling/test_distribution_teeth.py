@@ -25,7 +25,7 @@ TOP_K = SamplingParams(top_k=3, seed=22)
 TOP_P = SamplingParams(top_p=0.7, seed=22)
 MIN_P = SamplingParams(min_p=0.25, seed=22)
 PENALTIES = SamplingParams(frequency_penalty=0.5, presence_penalty=2.5, penalty_last_n=2, seed=23)
-EPISODES = 150
+EPISODES = 120
 
 
 def failures(drafter: str, sampling: SamplingParams, count: int = EPISODES, **options) -> set[str]:
@@ -72,7 +72,7 @@ def test_a_residual_replaced_by_p(monkeypatch, drafter):
         return walk._replace(token=categorical.reference(p[:, int(walk.accepted[0])], last)[0])
 
     walk_with(monkeypatch, from_p)
-    assert {"column", "correction"} <= failures(drafter, WARM)
+    assert {"column", "correction"} <= failures(drafter, WARM, 2 * EPISODES)
 
 
 @pytest.mark.parametrize("sampling", [TOP_K, TOP_P, MIN_P])
@@ -111,7 +111,8 @@ def test_an_argmax_where_a_burst_begins_at_a_prediction(monkeypatch):
 def test_a_trimmed_token_that_comes_back_as_the_argmax(monkeypatch):
     """Not as it was drawn."""
     monkeypatch.setattr(engine.burst, "resume_choice", lambda session, rule, *, begins: (session.next_pred, False))
-    assert "kept" in failures("table", WARM)
+    with pytest.raises(AssertionError, match="not the token that was drawn and trimmed"):
+        failures("table", WARM)
 
 
 @pytest.mark.parametrize("drafter", ["table", "point"])
@@ -151,9 +152,9 @@ def test_a_cut_on_the_drawn_token(monkeypatch):
         self._context.pop()
         return None
 
-    assert not failures("table", WARM, k=1, cut=0.5)
+    assert not failures("table", WARM, 2 * EPISODES, k=1, cut=0.5)
     monkeypatch.setattr(_Drawn, "__call__", cut_after_the_draw)
-    assert "column" in failures("table", WARM, k=1, cut=0.5)
+    assert "column" in failures("table", WARM, 2 * EPISODES, k=1, cut=0.5)
 
 
 def test_a_q_that_the_draft_was_not_drawn_from(monkeypatch):

@@ -19,10 +19,10 @@ from tests.scripts import GarbageDrafter, tiny_script
 
 WARM = SamplingParams(temperature=0.9, top_k=40, top_p=0.95, presence_penalty=0.4, penalty_last_n=16, seed=77)
 SHARP = SamplingParams(temperature=0.35, repetition_penalty=1.1, seed=2**40 + 3)
-SCRIPT = tiny_script(VOCAB, new=18, lengths=(17, 5), seed=4)
-TURNS = [*SCRIPT.turns, ((), 18)]
+SCRIPT = tiny_script(VOCAB, new=13, lengths=(17, 5), seed=4)
+TURNS = [*SCRIPT.turns, ((), 13)]
 CUTS = (1, 2, 5, 32, None)
-TABLE_TURNS = [((1, 2, 3), 30), ((4,), 20), ((), 20)]
+TABLE_TURNS = [((1, 2, 3), 24), ((4,), 16), ((), 16)]
 COOL = replace(SHARP, temperature=0.7)
 """A table repeats itself at lower temperatures."""
 
@@ -123,7 +123,7 @@ def make_drafter(name, said, tiny_checkpoint):
 def test_coupled_is_plain_sampling_for_every_drafter_k_and_cut(tiny_engine, tiny_checkpoint, drafter):
     engine = tiny_engine("llama")
     said = plain_sampling(engine, TURNS, WARM)
-    assert len(set(said[0])) > 9 and said[1] != said[2], "an answer again is another one"
+    assert len(set(said[0])) > 7 and said[1] != said[2], "an answer again is another one"
     accepted = 0
     for k in range(8):
         told = talk(
@@ -138,7 +138,7 @@ def test_coupled_is_plain_sampling_for_every_drafter_k_and_cut(tiny_engine, tiny
         )
         assert told.turns == said, k
         accepted += sum(round_[3] for round_ in told.rounds)
-    assert accepted > 100 or drafter not in ("garbage", "own")
+    assert accepted > 80 or drafter not in ("garbage", "own")
 
 
 @pytest.mark.parametrize("arch", ["llama", "mistral"])
@@ -211,15 +211,13 @@ def test_cold_sampling_is_greedy(tiny_engine, tiny_checkpoint, temperature, veri
 @pytest.mark.slow
 def test_the_streams_of_the_default_checkpoint(default_engine):
     torch.set_num_threads(2)
-    ids = default_engine.tokenizer.encode("The cat sat on the mat. The cat sat on the")
-    turns = [(ids, 24), (ids[:6], 16)]
-    params = COOL
+    ids = default_engine.tokenizer.encode("one two three four, " * 4 + "one two")
+    params = SamplingParams(temperature=0.6, top_p=0.95, seed=7)
+    turns = [(ids, 12), (ids[:6], 8)]
     said = talk(default_engine, "none", 0, params, turns, verify="coupled", drop=True).turns
-    for k, cut in ((3, 5), (7, None), (7, 1)):
-        assert talk(default_engine, "ngram", k, params, turns, verify="coupled", drop=True, burst=cut).turns == said
+    assert talk(default_engine, "ngram", 7, params, turns, verify="coupled", drop=True, burst=5).turns == said
     whole = talk(default_engine, "ngram", 7, params, turns)
-    for cut, edge in ((5, spec_flush_pending), (2, lambda session: None)):
-        assert talk(default_engine, "ngram", 7, params, turns, burst=cut, at_edge=edge) == whole
+    assert talk(default_engine, "ngram", 7, params, turns, burst=3, at_edge=spec_flush_pending) == whole
     assert any(accepted for _, _, _, accepted, *_ in whole.rounds)
 
 
