@@ -226,15 +226,17 @@ def test_dark_narrow_and_tables(visit: Any) -> None:
     dark = page.evaluate(ink)
     assert len(set(light)) == len(set(dark)) == 1
 
-    for button in page.locator("#panels .ds-panel button", has_text="Table").all():
+    for button in page.locator("#panels .ds-grid button", has_text="Table").all():
         button.click()
-    counts = page.locator("#panels .ds-table").evaluate_all(
+    counts = page.locator("#panels .ds-grid .ds-table").evaluate_all(
         "nodes => nodes.map((n) => n.querySelectorAll('tbody tr').length)"
     )
     assert counts[0] == demo.session.rounds
     assert all(counts[:-1]), "the last is overshoot: a session may have none"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    labels = page.locator("#panels .ds-chart").evaluate_all("nodes => nodes.map((n) => n.getAttribute('aria-label'))")
+    labels = page.locator("#panels .ds-grid .ds-chart").evaluate_all(
+        "nodes => nodes.map((n) => n.getAttribute('aria-label'))"
+    )
     assert len(labels) == 6
     assert all(any(char.isdigit() for char in label) for label in labels), labels
     page.wait_for_function("document.querySelector('#panels [role=status]').textContent.startsWith('Done')")
