@@ -17,12 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from engine import attention
-from engine.cuda import pool_attention
 from engine.cuda.device_path import DevicePath
 from engine.cuda.fused_attention import FusedAttention, fuse_attention, unfuse_attention
 from engine.cuda.graphs import Capture
 from engine.fused_modules import fuse, unfuse
-from engine.trunk import Trunk, TrunkOut, implementation
+from engine.trunk import Trunk, TrunkOut
 from engine.verify_attention import PROMPT, TOLERANCE, WINDOW, narrow_windows, probe_tokens, relative
 
 
@@ -38,7 +37,6 @@ def open_path(trunk: Trunk, capture: Capture | None = None) -> tuple[DevicePath 
         unfuse(trunk.model)
         warnings.warn(f"Forwards take the slower way, without graphs: {why}.", RuntimeWarning, stacklevel=2)
         return None, why
-    trunk.model.set_attn_implementation(pool_attention.NAME)
     trunk.path = path
     return path, ""
 
@@ -62,8 +60,7 @@ def _why_not(trunk: Trunk, path: DevicePath) -> str:
     for layer in layers:
         if not any(call.module is layer.inner and call.means(layer) for call in calls):
             return f"{name} passes something to attention that its fused layers do not know"
-    with implementation(trunk.model, pool_attention.NAME):
-        actual = path.forward(trunk.new_slot(PROMPT), 0, probe_tokens(trunk), PROMPT, keep=[PROMPT - 1])
+    actual = path.forward(trunk.new_slot(PROMPT), 0, probe_tokens(trunk), PROMPT, keep=[PROMPT - 1])
     pairs = ((actual.logits, expected.logits), (actual.hidden, expected.hidden))
     off = max(relative(one, other) for one, other in pairs)
     if not off <= TOLERANCE[trunk.dtype]:

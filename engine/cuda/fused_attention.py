@@ -71,7 +71,7 @@ class FusedAttention(nn.Module):
         A GPU takes longer to start three small products than to compute them.
         """
         inner = self.inner
-        linears = [] if self.kind.packed else [inner.q_proj, inner.k_proj, inner.v_proj]
+        linears = [] if self.joined is not None or self.kind.packed else [inner.q_proj, inner.k_proj, inner.v_proj]
         if not linears or any(type(linear) is not nn.Linear for linear in linears):
             return
         sizes = [linear.out_features for linear in linears]
@@ -118,10 +118,15 @@ class FusedAttention(nn.Module):
 
 
 def fuse_attention(model: nn.Module) -> list[FusedAttention]:
-    """Replace every attention layer of a known class; returns the new ones, in order of the model's layers."""
+    """Replace every attention layer of a known class; returns the new ones, in order of the model's layers.
+
+    Those of a model that another engine runs already are found as they are.
+    """
     found = []
     for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
+        for name, child in [] if isinstance(parent, FusedAttention) else list(parent.named_children()):
+            if isinstance(child, FusedAttention):
+                found.append(child)
             kind = KINDS.get(f"{type(child).__module__}.{type(child).__qualname__}")
             if kind is not None:
                 found.append(FusedAttention(child, kind))

@@ -7,19 +7,17 @@ when it is replayed. A negative id is a draft that was not made; it is computed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from engine.cuda.pool import PoolRows
-from engine.cuda.pool_attention import PLACE
+from engine.cuda.pool_attention import NAME, PLACE
 from engine.cuda.pool_cache import Place, PoolCache
+from engine.trunk import Trunk, implementation
 from engine.upload import ids_on
 from kernels.dispatch import pick
-
-if TYPE_CHECKING:
-    from engine.trunk import Trunk
 
 HEAD = 3
 """Inputs before the ids."""
@@ -71,7 +69,8 @@ def compute(trunk: Trunk, rows: PoolRows, inputs: Tensor, columns: Tensor | None
     column = torch.arange(ids.shape[0], device=ids.device)
     positions = torch.minimum(place.start + column, place.last)
     cache = PoolCache(rows, place)
-    logits, hidden = trunk.run(ids.clamp_min(0)[None], positions[None], cache, columns, **{PLACE: place})
+    with implementation(trunk.model, NAME):
+        logits, hidden = trunk.run(ids.clamp_min(0)[None], positions[None], cache, columns, **{PLACE: place})
     finite = torch.isfinite(hidden.abs().amax())
     if columns is not None:
         finite = finite & torch.isfinite(logits.amax())

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from engine import (
+    Engine,
     EngineError,
     SamplingParams,
     generate_spec_session,
@@ -190,6 +191,22 @@ def test_interleaved_sessions_do_not_see_each_other_s_results(tiny_engine, path_
         assert a.history == b.history and a.tail.tokens == b.tail.tokens
         assert torch.equal(a.tail.logits, b.tail.logits) and torch.equal(a.last_h, b.last_h)
     for session in (*alone, *together):
+        session.close()
+
+
+def test_engines_that_share_a_model_do_not_disturb_each_other(path_engine, tiny_engine):
+    first = path_engine("llama")
+    options = {"drafter": "ngram", "max_ctx": 128, "slots": 1, "threads": 1}
+    second = Engine(first.checkpoint, device_path=True, max_draft_len=3, draft_len=3, **options)
+    third = Engine(first.checkpoint, device_path=False, **options)
+    sessions = [engine.new_session("ngram") for engine in (first, second, third, tiny_engine("llama"))]
+    for session in sessions:
+        generate_spec_session(session, PROMPT, 12, ignore_eos=True, overshoot="trim")
+    for session in sessions:
+        generate_spec_session(session, [], 12, ignore_eos=True, overshoot="trim")
+    assert len({tuple(session.history) for session in sessions}) == 1
+    assert third.device_path is None and second.device_path is not None
+    for session in sessions:
         session.close()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.cuda import pool_attention
 from engine.cuda.device_path import DevicePath
 from engine.cuda.fit import open_path
 from engine.cuda.fused_attention import FusedAttention, unfuse_attention
@@ -67,7 +66,6 @@ def test_layers_that_are_not_fused_reach_the_pool_through_the_interface(new_trun
     path = _open(trunk)
     unfuse_attention(trunk.model)
     slot = path.lease()
-    assert trunk.model.config._attn_implementation == pool_attention.NAME
     assert _same_steps(plain, path, slot, _tokens(7)) is None
 
 
