@@ -43,9 +43,19 @@ def load_draft_model(
     ref = name.removeprefix(MODEL)
     checkpoint = load_checkpoint(ref, device=device, dtype=dtype, attn_implementation=attention.NAME, progress=progress)
     vocab = require_same_tokenizer(trunk.tokenizer, checkpoint.tokenizer, trunk.id, checkpoint.id)
+    pack_linears(checkpoint.model)
+    return prepare_draft_model(name, checkpoint, vocab, max_ctx=max_ctx, path_slots=path_slots)
+
+
+def prepare_draft_model(
+    name: str, checkpoint: Checkpoint, vocab: int, *, max_ctx: int, path_slots: int = 0
+) -> DraftModel:
+    """A loaded checkpoint as a draft model whose first `vocab` ids are the trunk's.
+
+    Raises CheckpointError where this engine cannot run it.
+    """
     most = getattr(checkpoint.config.get_text_config(), "max_position_embeddings", None) or max_ctx
     limit = min(max_ctx, int(most))
-    pack_linears(checkpoint.model)
     try:
         model = Trunk(checkpoint.model)
         require_servable(model, limit)
