@@ -23,6 +23,7 @@ class RaceControls:
     """Made in the order in which they stand."""
 
     def __init__(self, settings: Settings) -> None:
+        self._made_for = settings
         gr.HTML(INTRO, elem_id="race_intro")
         self.prompt = gr.Textbox(
             value=FIRST_PROMPT,
@@ -56,14 +57,24 @@ class RaceControls:
             self.seed,
         ]
 
+    @property
+    def fitted(self) -> list[Any]:
+        """Those whose choices depend on the model."""
+        return [self.drafter, self.draft_len]
+
+    def fit(self, settings: Settings) -> tuple[Any, Any]:
+        """What `fitted` becomes now that another model may be running; nothing where it is as it was made."""
+        if settings == self._made_for:
+            return gr.skip(), gr.skip()
+        return (
+            gr.update(choices=_choices(settings), value=_first(settings)),
+            gr.update(maximum=settings.max_draft_len, value=settings.draft_len),
+        )
+
     def _decoding(self, settings: Settings) -> None:
-        names = [name for name in offered(settings) if name != "none"]
-        choices = [(_capital(drafter_label(name)), name) for name in names]
-        choices.append(("None: a race against itself", "none"))
-        first = public_name(settings.drafter)
         self.drafter = gr.Dropdown(
-            choices,
-            value=first if first != "none" else names[0],
+            _choices(settings),
+            value=_first(settings),
             label="Drafter",
             elem_id="race_drafter",
             min_width=200,
@@ -118,6 +129,17 @@ class RaceControls:
                 min_width=160,
                 info="The same for both; empty draws one.",
             )
+
+
+def _choices(settings: Settings) -> list[tuple[str, str]]:
+    names = [name for name in offered(settings) if name != "none"]
+    return [*((_capital(drafter_label(name)), name) for name in names), ("None: a race against itself", "none")]
+
+
+def _first(settings: Settings) -> str:
+    """The model's own drafter; where that is none, the first that guesses."""
+    name = public_name(settings.drafter)
+    return name if name != "none" else _choices(settings)[0][1]
 
 
 def _capital(text: str) -> str:

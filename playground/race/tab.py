@@ -34,7 +34,7 @@ class RaceTab:
         def download(data: object) -> str:
             return self.download(data)
 
-        with gr.Tab("Race", elem_id="race"):
+        with gr.Tab("Race", elem_id="race") as self._tab:
             self._controls = RaceControls(service.settings)
             self.view = gr.HTML("", **race_view(), server_functions=[reading, download])
 
@@ -47,6 +47,8 @@ class RaceTab:
         own.prompt.submit(self.begin, asks, shown, **QUICK)
         own.stop.click(self.stop, [sid], [own.refusal], **QUICK)
         opened.then(self.opened, [sid], shown, **QUICK)
+        for follow in (opened.then, self._tab.select):
+            follow(lambda: own.fit(self._service.settings), None, own.fitted, **QUICK)
         self.view.change(self.buttons, [sid], [own.start, own.stop], **QUICK)
 
     def begin(self, sid: str, *asked: object) -> tuple[Any, str, Any, Any]:

@@ -35,6 +35,7 @@ class SweepControls:
     """Made in the order in which they stand."""
 
     def __init__(self, settings: Settings) -> None:
+        self._made_for = settings
         gr.HTML(INTRO, elem_id="sweep_intro")
         with gr.Row():
             self._settings(settings)
@@ -61,20 +62,34 @@ class SweepControls:
             self.name,
         ]
 
+    @property
+    def fitted(self) -> list[Any]:
+        """Those whose choices depend on the model."""
+        return [self.drafters, self.lengths]
+
+    def fit(self, settings: Settings) -> tuple[Any, Any]:
+        """What `fitted` becomes now that another model may be running; nothing where it is as it was made."""
+        if settings == self._made_for:
+            return gr.skip(), gr.skip()
+        drafters, lengths = _drafters(settings), _lengths(settings)
+        return (
+            gr.update(choices=drafters, value=[name for _, name in drafters]),
+            gr.update(choices=lengths, value=_first_lengths(settings)),
+        )
+
     def _settings(self, settings: Settings) -> None:
-        names = [name for name in offered(settings) if name != "none"]
-        most = settings.max_draft_len
+        drafters = _drafters(settings)
         self.drafters = gr.CheckboxGroup(
-            [(drafter_label(name), name) for name in names],
-            value=names,
+            drafters,
+            value=[name for _, name in drafters],
             label="Drafters",
             elem_id="sweep_drafters",
             min_width=240,
             info="Those that this app was started with. Plain decoding is always measured beside them.",
         )
         self.lengths = gr.CheckboxGroup(
-            [(str(length), length) for length in range(1, most + 1)],
-            value=[length for length in FIRST_LENGTHS if length <= most],
+            _lengths(settings),
+            value=_first_lengths(settings),
             label="Draft lengths K",
             elem_id="sweep_lengths",
             min_width=240,
@@ -130,3 +145,15 @@ class SweepControls:
             min_width=200,
             info="To find it again; may stay empty.",
         )
+
+
+def _drafters(settings: Settings) -> list[tuple[str, str]]:
+    return [(drafter_label(name), name) for name in offered(settings) if name != "none"]
+
+
+def _lengths(settings: Settings) -> list[tuple[str, int]]:
+    return [(str(length), length) for length in range(1, settings.max_draft_len + 1)]
+
+
+def _first_lengths(settings: Settings) -> list[int]:
+    return [length for length in FIRST_LENGTHS if length <= settings.max_draft_len]

@@ -44,7 +44,7 @@ class SweepTab:
         def library(data: object) -> str:
             return self.library(data)
 
-        with gr.Tab("Sweep", elem_id="sweep"):
+        with gr.Tab("Sweep", elem_id="sweep") as self._tab:
             self._controls = SweepControls(service.settings)
             view = measuring_view("sweep_view", SCRIPTS, "sweep.css")
             self.view = gr.HTML("", **view, server_functions=[reading, library])
@@ -56,6 +56,8 @@ class SweepTab:
         own.start.click(self.begin, [sid, *own.inputs], shown, **QUICK)
         own.stop.click(self.stop, [sid], [own.refusal], **QUICK)
         opened.then(self.opened, [sid], shown, **QUICK).then(self.plan, own.inputs, [own.plan], **QUICK)
+        for follow in (opened.then, self._tab.select):
+            follow(lambda: own.fit(self._service.settings), None, own.fitted, **QUICK)
         self.view.change(self.buttons, [sid], [own.start, own.stop], **QUICK)
         for control in own.inputs:
             control.change(self.plan, own.inputs, [own.plan], **QUICK)

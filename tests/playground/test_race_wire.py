@@ -139,3 +139,14 @@ def test_a_path_is_never_shown(reference: str, name: str) -> None:
 def test_a_drafter_by_path_is_offered_under_its_name() -> None:
     known = offered(Settings(drafter="model:/home/me/tiny"))
     assert known == {"none": "none", "ngram": "ngram", "model:tiny": "model:/home/me/tiny"}
+
+
+def test_controls_follow_another_model(tabs: Tabs) -> None:
+    race, sweep = tabs.race._controls, tabs.sweep._controls
+    assert all(change == gr.skip() for change in (*race.fit(Settings()), *sweep.fit(Settings())))
+    other = Settings(drafter="model:/home/me/tiny", draft_len=9)
+    drafter, draft_len = race.fit(other)
+    assert ("Draft model tiny", "model:tiny") in drafter["choices"] and drafter["value"] == "model:tiny"
+    assert (draft_len["maximum"], draft_len["value"]) == (9, 9)
+    drafters, lengths = sweep.fit(other)
+    assert drafters["value"] == ["ngram", "model:tiny"] and lengths["choices"][-1] == ("9", 9)
