@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 7860
 
-.PHONY: run test bench profile lint format fetch chromium clean
+.PHONY: run test bench profile cuda-check lint format fetch chromium clean
 
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
@@ -19,6 +19,10 @@ bench: $(VENV)/.run-stamp fetch
 # Where the time of a round goes, by operator.
 profile: $(VENV)/.run-stamp fetch
 	$(BIN)/python -m benchmarks.profile_round $(PROFILE_ARGS)
+
+# Whether the CUDA path is right and fast on this machine's GPU; CHECK_ARGS=--tiny runs it in small without one.
+cuda-check: $(VENV)/.run-stamp
+	$(BIN)/python -m benchmarks.cuda_check $(CHECK_ARGS)
 
 lint: $(VENV)/.dev-stamp
 	$(BIN)/ruff check .
