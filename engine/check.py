@@ -66,15 +66,16 @@ def _replay(session: SpecSession, history: list[int], chosen: list[Chosen | None
             done += 1
             if done == total:
                 break
-            last = _forward(session, slot, history[at : at + 1], engine.widths.round_width(1))
             at += 1
+            if chosen[at] is not None:  # else the turn that follows carried it into its prefill
+                last = _forward(session, slot, history[at - 1 : at], engine.widths.round_width(1))
         else:
             end = next((i for i in range(at, len(history)) if chosen[i] is not None), len(history))
-            size = min(end - at, engine.prefill_chunk)
-            width = engine.widths.prefill_width(size, slot.capacity - at)
-            chunk = history[at : at + min(size, width)]
+            size = min(end - slot.length, engine.prefill_chunk)
+            width = engine.widths.prefill_width(size, slot.capacity - slot.length)
+            chunk = history[slot.length : slot.length + min(size, width)]
             last = _forward(session, slot, chunk, width)
-            at += len(chunk)
+            at = slot.length
     return CheckEvent(identical=True, tokens=done - drawn, drawn=drawn)
 
 

@@ -11,6 +11,7 @@ Both compare bits. What fails is dropped; if nothing passes, the plan says that 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -86,18 +87,7 @@ def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
         ladder = [w for w in LADDER if w > width and all(_rows_stable(m, width, w) for m, head in shapes if not head)]
         ladder = [w for w in ladder if _prefill_agrees(trunk, w, rows.hidden)]
         trunk.head_widths = (*narrow, width)
-        rounds = f"rounds run at width {_either((*narrow, width))}"
-        if trunk.device.type == "cuda" and len(ladder) < len(LADDER):
-            # narrow prefills would read the weights again for every few rows of a prompt
-            wide = [w for w in CUDA_LADDER if w > width]
-            return WidthPlan(width, (*narrow, width, *wide), True, _DECODE_ONLY.format(rounds=rounds))
-        return WidthPlan(
-            width,
-            (*narrow, width, *ladder),
-            True,
-            f"Greedy text is bit-identical to plain decoding: {rounds}, and no row's bits depend on what shares its "
-            "forward (probed on this device).",
-        )
+        return exact_plan(trunk.device, (*narrow, width), ladder)
     trunk.head_widths = (first,)
     return WidthPlan(
         first,
@@ -105,6 +95,25 @@ def plan_widths(trunk: Trunk, max_draft_len: int) -> WidthPlan:
         False,
         "Exactness is not claimed: on this device a row's bits depend on what shares its forward, so greedy text may "
         "differ from plain decoding at near-ties.",
+    )
+
+
+def exact_plan(device: torch.device, rounds: tuple[int, ...], ladder: Sequence[int]) -> WidthPlan:
+    """The plan of rounds that passed and of the wider prefills that did, in words.
+
+    On a GPU prefills that did not pass are used all the same, because narrow ones would read the weights again for
+    every few rows of a prompt; the verdict claims less then.
+    """
+    width, run = rounds[-1], f"rounds run at width {_either(rounds)}"
+    if device.type == "cuda" and len(ladder) < sum(w > width for w in LADDER):
+        wide = tuple(w for w in CUDA_LADDER if w > width)
+        return WidthPlan(width, (*rounds, *wide), True, _DECODE_ONLY.format(rounds=run))
+    return WidthPlan(
+        width,
+        (*rounds, *ladder),
+        True,
+        f"Greedy text is bit-identical to plain decoding: {run}, and no row's bits depend on what shares its forward "
+        "(probed on this device).",
     )
 
 

@@ -62,7 +62,9 @@ def prepare_draft_model(
         if path_slots:
             model.head_widths = (PATH_WIDTH,)
             path, _ = open_path(model)
-            if path is not None:
+            if path is None:
+                model.head_widths = (1,)
+            else:
                 path.prepare(path_slots, limit + PATH_WIDTH, (PATH_WIDTH,))
     except CheckpointError as error:
         raise CheckpointError(f"As a draft model: {error}") from error
