@@ -35,8 +35,9 @@ def noise(seed: int, counter: int, vocab: int) -> list[float]:
     return _noise(seed, vocab, counter // BLOCK)[counter % BLOCK].tolist()
 
 
-def from_blocks(rule: RejectionRule, role: Role, first: int, count: int, device: torch.device) -> Tensor:
+def from_blocks(rule: RejectionRule, role: Role, first: int | Tensor, count: int, device: torch.device) -> Tensor:
     """Stands in for `RejectionRule._uniforms`."""
+    first = int(first)
     block, at = divmod(first, BLOCK)
     if at + count <= BLOCK:
         return _uniforms(rule.seed, role, block)[at : at + count]

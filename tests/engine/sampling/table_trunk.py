@@ -6,12 +6,15 @@ Everything above the trunk is the product's own: sessions, bursts, rounds, rules
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
-from engine import Engine
+from engine import Engine, EngineError
+from engine.cuda.host_read import HostRead, Unchecked
 from engine.drafters import Drafter
+from engine.drafters.protocol import Proposal
 from engine.slots import SlotPool
 from engine.trace import Trace, TraceHeader
 from engine.trunk import TrunkOut
@@ -65,6 +68,7 @@ class TableTrunk:
     def forward(
         self, slot: TableSlot, start: int, tokens: Sequence[int], width: int, keep: Sequence[int] = ()
     ) -> TrunkOut:
+        """Write rows for `tokens` and padding; logits of the columns `keep`."""
         n = len(tokens)
         assert 1 <= n <= width and start <= slot.length and start + width <= slot.capacity
         self.forwards += 1
@@ -75,16 +79,57 @@ class TableTrunk:
         return TrunkOut(logits, hidden)
 
 
+class TablePath:
+    """Stands in for a device path: drafts come in a tensor, and a round is read once."""
+
+    def __init__(self, trunk: TableTrunk) -> None:
+        self.reads = 0
+        self._trunk = trunk
+
+    def forward(
+        self,
+        slot: TableSlot,
+        start: int,
+        tokens: Sequence[int],
+        width: int,
+        keep: Sequence[int] = (),
+        drafts: Tensor | None = None,
+    ) -> TrunkOut:
+        """As the trunk's; from the first negative draft on there is none, and those columns are padding."""
+        unread = [] if drafts is None else drafts.tolist()
+        columns = [*tokens, *unread]
+        for at in range(len(tokens), len(columns)):
+            columns[at] = columns[at] if min(columns[len(tokens) : at + 1]) >= 0 else columns[at - 1]
+        return replace(self._trunk.forward(slot, start, columns, width, keep), report=torch.ones(1))
+
+    def unchecked(self, out: TrunkOut, slot: TableSlot, start: int) -> Unchecked:
+        assert out.report is not None
+        return Unchecked(out.report, lambda: EngineError("Tables are finite."))
+
+    def reader(self, checks: Sequence[Unchecked], out: TrunkOut | None = None) -> HostRead:
+        return HostRead(checks, self._count)
+
+    def _count(self) -> None:
+        self.reads += 1
+
+
 class TableEngine(Engine):
-    """As the product's engine, without a checkpoint."""
+    """As the product's engine, without a checkpoint. `device`: rounds take the device's path."""
 
     def __init__(
-        self, table: Tensor, *, max_ctx: int = 400, slots: int = 4, stop_ids: frozenset[int] = frozenset()
+        self,
+        table: Tensor,
+        *,
+        max_ctx: int = 400,
+        slots: int = 4,
+        stop_ids: frozenset[int] = frozenset(),
+        device: bool = False,
     ) -> None:
         self.closed = False
         self.debug = True
         self.max_ctx, self.max_draft_len, self.prefill_chunk = max_ctx, 7, 64
         self.trunk = TableTrunk(table)
+        self.device_path = TablePath(self.trunk) if device else None
         self.widths = WidthPlan(8, (4, 8, 16, 64), True, "A table.")
         self.slots = SlotPool(self.trunk, slots, max_ctx + self.widths.width)
         self._stops = stop_ids
@@ -151,6 +196,18 @@ class TableDrafter(_Rows):
                 break
             text.append(token)
         return text[len(self.rows) + 1 :]
+
+    def propose_on_device(self, choose: Callable[[Tensor], Tensor] | None, pending: int, k: int) -> Proposal:
+        """All `k`, of which those after a negative one are no drafts."""
+        text, drafts = [*self.rows, pending], []
+        for _ in range(k):
+            row = row_after(self.table, text)
+            drafts.append(row.argmax(dim=-1, keepdim=True) if choose is None else choose(row))
+            text.append(max(0, int(drafts[-1])))
+        return Proposal(torch.cat(drafts), ())
+
+    def learned(self, drafts: Sequence[int]) -> None:
+        """It computes no rows."""
 
 
 class PointDrafter(_Rows):

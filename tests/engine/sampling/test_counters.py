@@ -21,15 +21,18 @@ from tests.engine.sampling.walks import OPERATIONS, walk
 PLACES = ("first", "again", "resume", "edge", "unparked", "column", "bonus")
 
 
+@pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize("modes", [("rejection",), ("coupled",), ("rejection", "coupled")])
-def test_no_value_is_used_twice_in_a_sessions_life_and_every_choice_can_be_made_again(modes):
+def test_no_value_is_used_twice_in_a_sessions_life_and_every_choice_can_be_made_again(modes, device):
+    """On the CPU's way and on a device's, where the drafts of a round are read together with its verdict."""
     seen: Counter[str] = Counter()
     for seed in range(6):
-        for walker in walk(seed, 110, modes):
+        for walker in walk(seed, 110, modes, device=device):
             play = walker.play
             play.require_sound()
             require_reproducible(play.choices)
-            trace = play.session.trace
+            trace, path = play.session.trace, play.session.engine.device_path
+            assert not device or path.reads > 30
             seen += walker.seen
             seen.update(f"{choice.setting.mode} {choice.place}" for choice in play.choices)
             seen.update(f"rewind {event.cause}" for event in trace.of(RewindEvent))

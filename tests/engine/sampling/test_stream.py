@@ -179,6 +179,17 @@ def test_so_it_is_on_a_table(sampling):
             assert told.turns == said, (drafter, k)
 
 
+@pytest.mark.parametrize("verify", ["rejection", "coupled"])
+@pytest.mark.parametrize("drafter", ["table", "point", "ngram"])
+def test_a_device_that_is_read_once_a_round_gives_the_same_stream(drafter, verify):
+    """Shaped in one piece, drawn without being seen, walked together: the same numbers at the same counters."""
+    for params in (WARM, COOL):
+        there = TableEngine(TRUNK, slots=1, device=True)
+        here = talk(TableEngine(TRUNK), table_drafter(drafter), 5, params, TABLE_TURNS, verify=verify, burst=5)
+        assert talk(there, table_drafter(drafter), 5, params, TABLE_TURNS, verify=verify, burst=5) == here
+        assert there.device_path.reads == len(here.rounds)
+
+
 def test_a_drafter_with_the_same_noise_guesses_better_than_a_greedy_one():
     """What the coupling is for: with the trunk's own table every guess is right."""
     engine = TableEngine(TRUNK)

@@ -125,10 +125,12 @@ OPERATIONS = {
 }
 
 
-def walk(seed: int, steps: int, modes: tuple[str, ...] = ("rejection", "coupled")) -> list[Walker]:
+def walk(
+    seed: int, steps: int, modes: tuple[str, ...] = ("rejection", "coupled"), *, device: bool = False
+) -> list[Walker]:
     """Two sessions on an engine with rows for one, in turns of a few steps each."""
     rng = random.Random(seed)
-    engine = TableEngine(TRUNK, max_ctx=MAX_CTX, slots=1)
+    engine = TableEngine(TRUNK, max_ctx=MAX_CTX, slots=1, device=device)
     walkers = [Walker(engine.new_session(table_drafter("table"), 3), rng, modes) for _ in range(2)]
     for _ in range(steps):
         walker = rng.choice(walkers)
