@@ -13,7 +13,7 @@ from engine.events import BurstEvent, ContextEvent, Origin, OvershootEvent, Reas
 from engine.flush import unpark
 from engine.pending import note_pending
 from engine.prefill import ensure_resident
-from engine.round import OnStage, Round
+from engine.round import Observer, Round
 from engine.rules import GREEDY, Rule
 from engine.telemetry import SpecTelemetry
 from engine.turn_start import open_turn
@@ -55,7 +55,7 @@ class _Run:
     on_tokens: OnTokens | None
     before: SpecTelemetry
     rule: Rule
-    on_stage: OnStage | None
+    observer: Observer | None
     tokens: list[int] = field(default_factory=list)
     origin: list[Origin] = field(default_factory=list)
     reason: Reason | None = None
@@ -132,17 +132,17 @@ def run_burst(
     checkpoint_at: int | None = None,
     on_tokens: OnTokens | None = None,
     rule: Rule = GREEDY,
-    on_stage: OnStage | None = None,
+    observer: Observer | None = None,
     turn: TurnEvent | None = None,
 ) -> Burst:
     """A burst by any rule, for a caller that may have decided on reuse itself and says so with its own `turn` event.
 
-    `on_stage` is called before every stage of every round. With `turn` and no suffix the session stands at a prompt's
-    end, and its prediction begins a new turn.
+    `observer` is asked before every round who is told of its stages. With `turn` and no suffix the session stands at a
+    prompt's end, and its prediction begins a new turn.
     """
     with session.exclusive("generate_spec_session", allow_failed=False):
         stops = frozenset() if ignore_eos else frozenset(session.engine.stop_ids if stop_ids is None else stop_ids)
-        run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy(), rule, on_stage)
+        run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy(), rule, observer)
         suffix = [int(token) for token in suffix]
         check_arguments(session, suffix, max_new, overshoot, checkpoint_at)
         if max_new == 0:
@@ -217,7 +217,7 @@ def _rounds(run: _Run, consumed: bool) -> None:
         carried, position = session.pending_tok, len(session.committed)
         limit = run.max_new - len(run.tokens) if run.overshoot == "trim" else None
         step = Round(session, run.stop_ids, limit, run.rule)
-        event = step.run(run.on_stage)
+        event = step.run(None if run.observer is None else run.observer())
         assert step.decision is not None
         outcome = step.decision.outcome
         if consumed:

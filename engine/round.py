@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 Stage = Literal["draft", "verify", "accept", "commit"]
 OnStage = Callable[[Stage, "Round"], None]
+Observer = Callable[[], OnStage | None]
+"""Asked before a round who is told of its stages; a round that nobody looks into may leave its drafts on the device."""
 
 
 class Round:

@@ -27,7 +27,7 @@ from playground.worker import Worker
 if TYPE_CHECKING:
     from engine.chat import ChatSession, Turn, TurnDelta
     from engine.events import CheckEvent
-    from engine.round import Round, Stage
+    from engine.round import OnStage, Round, Stage
     from playground.stream import DeltaStream
     from playground.viewer import Watch
 
@@ -211,7 +211,7 @@ class Conversation:
         return self._chat
 
     def _asks(self, options: TurnOptions) -> dict[str, Any]:
-        return options.of_turn(on_tokens=self._on_tokens, on_burst=self._between_bursts, on_stage=self._before_stage)
+        return options.of_turn(on_tokens=self._on_tokens, on_burst=self._between_bursts, observer=self._observer)
 
     def _on_tokens(self, delta: TurnDelta) -> bool:
         def shown(view: View) -> dict[str, object]:
@@ -225,6 +225,9 @@ class Conversation:
 
         self._calls.revise(shown)
         return not self._calls.stopping
+
+    def _observer(self) -> OnStage | None:
+        return self._before_stage if self.stepping.watching else None
 
     def _before_stage(self, stage: Stage, step: Round) -> None:
         assert self._chat is not None

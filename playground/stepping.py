@@ -47,6 +47,11 @@ class Stepping:
         self._stepped = False
         self._waiting: Waiting | None = None
 
+    @property
+    def watching(self) -> bool:
+        """Whether the next round is to wait somewhere."""
+        return self.pace != "run" and not self._ending
+
     def set_pace(self, pace: Pace) -> None:
         """Change the pace; `run` lets a waiting turn go on."""
         self.pace = pace

@@ -25,6 +25,7 @@ class Job:
     owner: str
     run: Callable[[], None]
     alone: bool = False
+    stop: Callable[[], None] | None = None
     go: threading.Event = field(default_factory=threading.Event)
     """Set while the job has the engine."""
     thread: threading.Thread | None = None
@@ -46,15 +47,17 @@ class Worker:
         self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
         self._thread.start()
 
-    def submit(self, owner: str, run: Callable[[], None], *, alone: bool = False) -> None:
+    def submit(
+        self, owner: str, run: Callable[[], None], *, alone: bool = False, stop: Callable[[], None] | None = None
+    ) -> None:
         """Add a job to the end of the line; `alone` begins only once every job that has begun has ended.
 
-        Raises `RuntimeError` after `close`.
+        `stop` asks a long job to end soon; `close` calls it, from another thread. Raises `RuntimeError` after `close`.
         """
         with self._changed:
             if self._closing:
                 raise RuntimeError("The worker is closed.")
-            self._line.append(Job(owner, run, alone))
+            self._line.append(Job(owner, run, alone, stop))
             self._changed.notify_all()
 
     def give_way(self) -> None:
@@ -112,8 +115,12 @@ class Worker:
         with self._changed:
             self._closing = True
             self._line = deque(job for job in self._line if job.thread is not None)
+            begun = [*self._line, *self._away, *([] if self._current is None else [self._current])]
             self._call_back()
             self._changed.notify_all()
+        for job in begun:
+            if job.stop is not None:
+                job.stop()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
 

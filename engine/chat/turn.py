@@ -140,7 +140,7 @@ class TurnRun:
                     checkpoint_at=checkpoint_at,
                     on_tokens=self._take,
                     rule=self._rule,
-                    on_stage=self._settings.on_stage,
+                    observer=self._settings.observer,
                     turn=event,
                 )
             except ContextFull:

@@ -10,7 +10,7 @@ from engine.burst import Overshoot
 from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
 from engine.events import Origin
-from engine.round import OnStage
+from engine.round import Observer
 from engine.rules import GREEDY, Rule
 from engine.sampled_burst import Verify, check_sampling, rule_for
 from engine.sampling import SamplingParams
@@ -43,7 +43,7 @@ class TurnOptions(TypedDict, total=False):
     verify: Verify
     on_tokens: OnDelta | None
     on_burst: Callable[[], None] | None
-    on_stage: OnStage | None
+    observer: Observer | None
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class TurnSettings:
     on_tokens: OnDelta | None = field(default=None, repr=False)
     """Gets what is shown as it comes, and an empty delta before any forward and between prefill chunks; False ends the
     turn at the round edge."""
-    on_stage: OnStage | None = field(default=None, repr=False)
-    """Called before every stage of every round, with what the stages before it left; may wait."""
+    observer: Observer | None = field(default=None, repr=False)
+    """Asked before every round who is told of its stages, with what the stages before left; that one may wait."""
     on_burst: Callable[[], None] | None = field(default=None, repr=False)
     """Called between two bursts. There the drafter and its draft length may be changed, and other sessions may run."""
 

@@ -43,7 +43,7 @@ class Races:
             self._make_room()
             race = Race(next(self._numbers), options, self._engine, self._decoder, worker.give_way)
             try:
-                worker.submit(_owner(race), race.run)
+                worker.submit(_owner(race), race.run, stop=race.stop)
             except RuntimeError:
                 raise Refused("The app is being shut down; start it again to race.") from None
             self._latest[sid] = race

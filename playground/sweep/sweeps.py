@@ -49,7 +49,7 @@ class Sweeps:
                 ended.kept = "" if run is None else self._library.keep(sid, run)
 
             try:
-                worker.submit(_owner(sweep), lambda: sweep.work(keep))
+                worker.submit(_owner(sweep), lambda: sweep.work(keep), stop=sweep.stop)
             except RuntimeError:
                 raise Refused("The app is being shut down; start it again to sweep.") from None
             self._latest[sid] = sweep

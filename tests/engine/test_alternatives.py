@@ -61,7 +61,7 @@ def test_the_stages_of_a_round_are_told_before_they_run(tiny_engine):
     def note(stage: str, step: Round) -> None:
         told.append((stage, step.decision is not None, len(session.committed)))
 
-    burst = run_burst(session, [5, 9, 3, 5, 9], 6, ignore_eos=True, on_stage=note)
+    burst = run_burst(session, [5, 9, 3, 5, 9], 6, ignore_eos=True, observer=lambda: note)
     rounds = session.trace.of(RoundEvent)
     assert [stage for stage, _, _ in told] == ["draft", "verify", "accept", "commit"] * len(rounds)
     assert [decided for _, decided, _ in told] == [False, False, False, True] * len(rounds)

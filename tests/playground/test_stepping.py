@@ -35,7 +35,7 @@ class Stepped:
             before()
             burst = run_burst(
                 self.session, PROMPT, 8, ignore_eos=True,
-                on_stage=lambda stage, step: self.gate.before(stage, step, engine.tokenizer), **options,
+                observer=lambda: (lambda stage, step: self.gate.before(stage, step, engine.tokenizer)), **options,
             )  # fmt: skip
             self.tokens = burst.tokens
             self._at = None

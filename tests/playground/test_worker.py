@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -112,6 +113,20 @@ def test_closing_calls_back_a_job_that_left() -> None:
     assert left.wait(5)
     worker.close()
     assert done.is_set() and log == ["a", "A"]
+
+
+def test_closing_asks_a_long_job_to_end() -> None:
+    worker, begun, over = Worker(), threading.Event(), threading.Event()
+
+    def long() -> None:
+        begun.set()
+        assert over.wait(5)
+
+    worker.submit("sweep", long, stop=over.set)
+    assert begun.wait(5)
+    begin = time.monotonic()
+    worker.close(timeout=5)
+    assert over.is_set() and time.monotonic() - begin < 3
 
 
 def test_only_the_running_job_may_give_way(worker: Worker) -> None:
