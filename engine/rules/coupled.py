@@ -19,8 +19,8 @@ from engine.accept import outcome_of
 from engine.events import Mode
 from engine.rules.protocol import Cut, Decision, DraftChooser, Drafts
 from engine.rules.read import DIRECT, Read
+from engine.rules.sampled import SampledRule
 from engine.rules.shape import Ids, as_drafts, require_ok, scores
-from engine.sampling import SamplingParams
 from engine.upload import ids_on
 from kernels.dispatch import pick
 from kernels.walk import Walk
@@ -30,18 +30,10 @@ BLOCK = 2**20
 
 
 @dataclass(frozen=True)
-class CoupledRule:
+class CoupledRule(SampledRule):
     """Exact in stream: with one seed, the tokens of plain sampling."""
 
-    params: SamplingParams
-    seed: int
     mode: Mode = "coupled"
-    draws: bool = True
-
-    @property
-    def needs_context(self) -> bool:
-        """Only penalties read it."""
-        return self.params.penalised
 
     def start(self, counter: int) -> int:
         """The next block of indices.
@@ -89,17 +81,9 @@ class CoupledRule:
         outcome = outcome_of(drafted, accepted, token, stop_ids)
         return Decision(outcome, draws=len(outcome.tokens), drafted=tuple(drafted))
 
-    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
-        """Penalised, over the temperature, filtered."""
-        return scores(logits, self.params, context, drafts)
-
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """As `choose`."""
         return self.choose(logits, context, index)
-
-    def describe(self) -> tuple[int | None, tuple[tuple[str, float], ...]]:
-        """Seed and settings."""
-        return self.seed, self.params.as_settings()
 
     def _walk(self, logits: Tensor, context: Ids, drafts: Drafts, index: int) -> Walk:
         """Accepted drafts, and the choice after them."""

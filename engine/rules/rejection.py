@@ -22,8 +22,8 @@ from engine.accept import Outcome, outcome_of
 from engine.events import Mode
 from engine.rules.protocol import Cut, Decision, DeviceChooser, DraftChooser, Drafts
 from engine.rules.read import DIRECT, Read
+from engine.rules.sampled import SampledRule
 from engine.rules.shape import as_drafts, require_ok, scores
-from engine.sampling import SamplingParams
 from engine.upload import ids_on
 from kernels.dispatch import pick
 from kernels.philox import Role
@@ -31,18 +31,10 @@ from kernels.walk import draft_count
 
 
 @dataclass(frozen=True)
-class RejectionRule:
+class RejectionRule(SampledRule):
     """Exact in distribution. The stream depends on drafter and K, not on how it is cut into bursts."""
 
-    params: SamplingParams
-    seed: int
     mode: Mode = "rejection"
-    draws: bool = True
-
-    @property
-    def needs_context(self) -> bool:
-        """Only penalties read it."""
-        return self.params.penalised
 
     def start(self, counter: int) -> int:
         """Where it stands."""
@@ -126,17 +118,9 @@ class RejectionRule:
         outcome = outcome_of(drafted, int(accepted), int(token), stop_ids)
         return _decide(outcome, drafted, p_of, q_of, u_of)
 
-    def scores(self, logits: Tensor, context: Sequence[int], drafts: Sequence[int]) -> Tensor:
-        """Penalised, over the temperature, filtered."""
-        return scores(logits, self.params, context, drafts)
-
     def replay(self, logits: Tensor, context: Sequence[int], index: int) -> int | None:
         """Plain decoding would draw otherwise: only the distribution is the same."""
         return None
-
-    def describe(self) -> tuple[int | None, tuple[tuple[str, float], ...]]:
-        """Seed and settings."""
-        return self.seed, self.params.as_settings()
 
     def _uniforms(self, role: Role, first: int | Tensor, count: int, device: torch.device) -> Tensor:
         """[count] values first, first + 1, ... of a role's stream; `first` may be one number on the device."""

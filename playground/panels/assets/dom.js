@@ -16,6 +16,7 @@ const setAttr = (node, name, value) => { if (node.getAttribute(name) !== value) 
 const escapeText = (text) => text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 const glyphs = (text) => text.replace(/ /g, '␣').replace(/\n/g, '⏎').replace(/\t/g, '⇥');
 const tokenText = (id) => store.state.texts[id] ?? `⟨${id}⟩`;
+const sum = (values) => values.reduce((a, b) => a + b, 0);
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(0)}%` : '—');
 
 function addStyle() {

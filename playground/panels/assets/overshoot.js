@@ -22,7 +22,7 @@ function createOvershootPanel(root, view) {
     const deepest = Math.max(4, ...near.map((row) => row.total));
     frame.plot.draw([
       ...WASTE.map(({ name, colour, note }, i) => ({
-        type: 'bar', name, x: near.map((row) => row.r), y: near.map((row) => -row.counts[i]), base: near.map((row) => -row.counts.slice(0, i).reduce((a, b) => a + b, 0)),
+        type: 'bar', name, x: near.map((row) => row.r), y: near.map((row) => -row.counts[i]), base: near.map((row) => -sum(row.counts.slice(0, i))),
         hoverinfo: 'text', hovertext: near.map((row) => `<b>round ${row.r}: ${row.counts[i]} ${name}</b><br>${note}`),
         width: 0.72, marker: { color: 'rgba(0,0,0,0)', line: { color: colours[colour], width: 2 }, pattern: { shape: ['', 'x', '-'][i], fgcolor: colours[colour], size: 5, solidity: 0.35 } },
       })),
@@ -41,14 +41,25 @@ function createOvershootPanel(root, view) {
   return { frame, draw };
 }
 
+// Counted once for each string of fates: there are few, and thousands of rounds.
+const wasteSeen = new Map();
+function wasteOf(fates) {
+  let found = wasteSeen.get(fates);
+  if (!found) {
+    const counts = WASTE.map(({ code }) => fates.split(code).length - 1);
+    found = { counts, total: sum(counts) };
+    wasteSeen.set(fates, found);
+  }
+  return found;
+}
+
 // Rounds with any of it, and its running share of all columns verified; points only where it changes, and at the end.
 function wasted() {
   const rows = [], share = [];
   let waste = 0, all = 0;
   const { rounds } = store.state;
   for (const { r, fates } of rounds) {
-    const counts = WASTE.map(({ code }) => fates.split(code).length - 1);
-    const total = counts.reduce((a, b) => a + b, 0);
+    const { counts, total } = wasteOf(fates);
     all += fates.length;
     waste += total;
     if (!total) continue;

@@ -39,8 +39,15 @@ function createSpeedPanel(root, view) {
   return { frame, draw };
 }
 
-const sum = (values) => values.reduce((a, b) => a + b, 0);
-const emitted = (row) => row.fates.split('').filter((fate, i, all) => (i === all.length - 1 ? fate !== '0' : isKept(fate))).length;
+
+// Tokens of a round, counted once for each string of fates.
+const emittedSeen = new Map();
+function emitted({ fates }) {
+  if (!emittedSeen.has(fates)) {
+    emittedSeen.set(fates, [...fates].filter((fate, i, all) => (i === all.length - 1 ? fate !== '0' : isKept(fate))).length);
+  }
+  return emittedSeen.get(fates);
+}
 
 // Tokens a second of decoding over the last rounds, thinned when long.
 function speedLine(timed) {
