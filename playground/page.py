@@ -11,12 +11,14 @@ from playground.api import Endpoints
 from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
 from playground.history_controls import HistoryControls
+from playground.models.controls import ModelControls
 from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
 from playground.race.tab import RaceTab
 from playground.service import Service
 from playground.status import engine_line
 from playground.step_controls import StepControls
+from playground.sweep.tab import SweepTab
 
 TITLE = "Draftscope"
 INTRO = (
@@ -81,6 +83,9 @@ class Page:
 
         with gr.Tabs(elem_id="workbench"):
             self.race = RaceTab(service)
+            self.sweep = SweepTab(service)
+            with gr.Tab("Models"):
+                self.models = ModelControls(service)
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect controls to handlers."""
@@ -107,6 +112,8 @@ class Page:
         for control in (self.controls["drafter"].input, self.controls["draft_len"].release):
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
         self.race.wire(self.sid, opened)
+        self.sweep.wire(self.sid, opened)
+        self.models.wire(self.sid, opened, self.controls["drafter"])
         self.steps.wire(self.sid, self.refusal, quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:

@@ -106,6 +106,7 @@ class SweepControls:
             info="One prompt of each: what is gained depends on the text.",
         )
         self.lines = gr.Textbox(
+            value="",
             label="Your own prompts",
             lines=3,
             max_lines=8,
@@ -137,6 +138,7 @@ class SweepControls:
             info="The figures are medians over them.",
         )
         self.name = gr.Textbox(
+            value="",
             label="Name",
             max_length=NAME_CHARS,
             lines=1,

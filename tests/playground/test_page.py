@@ -170,3 +170,12 @@ def test_settings_survive_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
     expect(one.page.locator("#draft_len input[type=number]")).to_have_value("3")
     rounds = [e for e in fake_app.service.registry.get(one.sid).chat.session.trace if e.kind == "round"]  # type: ignore[union-attr]
     assert {len(e.drafted) for e in rounds[:-1]} == {3}
+
+
+def test_race_sweep_and_models_stand_under_the_chat_and_open_ready(fake_app: RunningApp, tab: OpenTab) -> None:
+    page = tab(fake_app.url).page
+    for name, ready in (("Race", "#race_start"), ("Sweep", "#sweep_start"), ("Models", "#models_form")):
+        page.get_by_role("tab", name=name, exact=True).click()
+        expect(page.locator(ready)).to_be_visible(timeout=10_000)
+    page.get_by_role("tab", name="Sweep", exact=True).click()
+    expect(page.locator("#sweep_plan")).to_contain_text("decodes", timeout=10_000)
