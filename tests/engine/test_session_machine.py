@@ -81,11 +81,20 @@ class SessionMachine(RuleBasedStateMachine):
     slots: ClassVar[int]
     draft_model: ClassVar[str]
 
-    @initialize(draft_len=st.integers(1, 7), drafter=st.sampled_from(["none", "ngram", "garbage", "model"]))
-    def begin(self, draft_len, drafter):
+    @initialize(
+        draft_len=st.integers(1, 7),
+        drafter=st.sampled_from(["none", "ngram", "garbage", "model"]),
+        stopped=st.booleans(),
+    )
+    def begin(self, draft_len, drafter, stopped):
+        """A session, whose very first turn may be stopped between two chunks: walks alone hardly come to that."""
         session = self.engine.new_session(drafter=self._drafter(drafter), draft_len=draft_len)
         self.model = SessionModel(self.engine, self.oracle, session)
         self.model.check()
+        if stopped:
+            self.engine.prefill_chunk = 3
+            suffix = [token for phrase in PHRASES for token in phrase]
+            self.model.turn(suffix, 5, Polls(1), None, overshoot="keep", stop_ids=frozenset())
 
     def _drafter(self, name):
         if name == "model":

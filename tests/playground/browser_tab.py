@@ -23,6 +23,11 @@ class Tab:
         """The session id that the tab keeps."""
         return str(self.page.evaluate("() => window.sessionStorage.getItem('draftscope.sid')"))
 
+    def open_section(self, name: str) -> None:
+        """Unfold a section; what is filled in before its controls took their first values would be lost."""
+        self.page.get_by_text(name, exact=True).click()
+        self.page.wait_for_timeout(400)
+
     def answers(self) -> Locator:
         """The model's messages."""
         return self.page.locator("#chat .bot.message")

@@ -153,7 +153,7 @@ def figure(one: Tab, key: str) -> Any:
 def set_number(one: Tab, name: str, value: int) -> None:
     box = one.page.locator(f"#{name} input[type=number]")
     if not box.is_visible():
-        one.page.get_by_text("Decoding settings").click()
+        one.open_section("Decoding settings")
     box.fill(str(value))
     box.press("Tab")
     expect(box).to_have_value(str(value))

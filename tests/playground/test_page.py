@@ -53,7 +53,7 @@ def test_a_reload_in_the_middle_finds_the_running_turn(
     monkeypatch.setattr(fake_app.service.engine, "answer", 700)
     one = tab(fake_app.url)
     sid = one.sid
-    one.page.get_by_text("Decoding settings").click()
+    one.open_section("Decoding settings")
     one.page.locator("#max_new input[type=number]").fill("1000")
     one.page.locator("#max_new input[type=number]").press("Tab")
     one.send("hello")
@@ -158,7 +158,7 @@ def test_a_small_screen_shows_the_examples_whole_and_no_lone_dot(fake_app: Runni
 
 def test_settings_survive_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
     one = tab(fake_app.url)
-    one.page.get_by_text("Decoding settings").click()
+    one.open_section("Decoding settings")
     number = one.page.locator("#draft_len input[type=number]")
     number.fill("3")
     number.press("Tab")
@@ -166,7 +166,7 @@ def test_settings_survive_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
     one.expect_idle()
     one.page.reload()
     one.page.wait_for_function("() => (window.draftscope || {}).sid")
-    one.page.get_by_text("Decoding settings").click()
+    one.open_section("Decoding settings")
     expect(one.page.locator("#draft_len input[type=number]")).to_have_value("3")
     rounds = [e for e in fake_app.service.registry.get(one.sid).chat.session.trace if e.kind == "round"]  # type: ignore[union-attr]
     assert {len(e.drafted) for e in rounds[:-1]} == {3}

@@ -20,6 +20,7 @@ COUNTERS = "[data-panel=counters]"
 def settings(page: Page) -> None:
     page.get_by_text("Decoding settings").click()
     page.locator("#sampling .label-wrap").click()
+    page.wait_for_timeout(400)  # as in `Tab.open_section`
 
 
 def fill(page: Page, selector: str, text: str) -> None:

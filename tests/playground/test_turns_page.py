@@ -38,7 +38,7 @@ def app(tiny_checkpoint: Callable[[str], Path]) -> Iterator[RunningApp]:
 def one(app: RunningApp, tab: OpenTab) -> Tab:
     """A tab after two answers of 20 tokens."""
     one = tab(app.url)
-    one.page.get_by_text("Decoding settings").click()
+    one.open_section("Decoding settings")
     fill(one, "#max_new input[type=number]", "20")
     for message in ("The quick brown fox", "a <b> c"):
         one.send(message)
@@ -63,7 +63,7 @@ def settled(one: Tab) -> None:
 def choose(one: Tab, box: str, line: str) -> None:
     """Pick the entry of a list that begins with `line`, opening the panel first."""
     if not one.page.locator(f"#{box} input").is_visible():
-        one.page.get_by_text("Go back", exact=True).click()
+        one.open_section("Go back")
     one.page.locator(f"#{box} input").click()
     one.page.locator("[role=option]").filter(has_text=line).click()
 
@@ -152,7 +152,7 @@ def test_stop_strings_and_a_system_message_reach_the_turn_and_survive_a_reload(a
     expect(one.questions()).to_have_count(3)
     one.page.reload()
     one.page.wait_for_function("() => (window.draftscope || {}).sid")
-    one.page.get_by_text("Decoding settings").click()
+    one.open_section("Decoding settings")
     expect(one.page.locator("#stop_strings textarea")).to_have_value(f"never\\n\n{character}")
     expect(one.page.locator("#system textarea")).to_have_value("Be brief.")
     agrees(app, one)
@@ -160,7 +160,7 @@ def test_stop_strings_and_a_system_message_reach_the_turn_and_survive_a_reload(a
 
 def test_refusals_are_one_sentence_and_change_nothing(app: RunningApp, one: Tab) -> None:
     before = chat_of_tab(app, one).messages
-    one.page.get_by_text("Go back", exact=True).click()
+    one.open_section("Go back")
     for button, says in (("edit", "Choose a message"), ("rewind", "Choose a rewind point")):
         one.page.locator(f"#{button}").click()
         expect(one.page.locator("#refusal")).to_contain_text(says)
@@ -176,7 +176,7 @@ def test_refusals_are_one_sentence_and_change_nothing(app: RunningApp, one: Tab)
 
 def test_nothing_to_go_back_to_before_the_first_message(app: RunningApp, tab: OpenTab) -> None:
     one = tab(app.url)
-    one.page.get_by_text("Go back", exact=True).click()
+    one.open_section("Go back")
     for button in ("regenerate", "continue", "edit", "rewind"):
         expect(one.page.locator(f"#{button}")).to_be_disabled()
     for one_of, other in itertools.pairwise(("chat", "message", "history", "settings")):
