@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     try:
         serve(settings)
+    except SettingsError as error:  # of a setting that needs the curated list to be judged
+        return _refuse(str(error))
     except OSError:
         return _refuse(port_taken(settings))
     return 0

@@ -85,7 +85,7 @@ class Page:
             self.race = RaceTab(service)
             self.sweep = SweepTab(service)
             with gr.Tab("Models"):
-                self.models = ModelControls(service)
+                self.models = ModelControls(service, service.settings.models)
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect controls to handlers."""

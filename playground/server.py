@@ -14,6 +14,7 @@ from playground.closed_routes import ClosedRoutes, unknown_parameter
 from playground.compress import CompressPage
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
+from playground.models.allowed import parse_models
 from playground.page import build_page
 from playground.plotly_asset import plotly_path, plotly_route
 from playground.service import Service, chat_of, load_from_settings
@@ -24,7 +25,9 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
-    """Run until interrupted. Raises `OSError` when the port was taken in the meantime."""
+    """Run until interrupted. Raises `SettingsError` for an unknown name in `models`, before anything starts, and
+    `OSError` when the port was taken in the meantime."""
+    parse_models(settings.models)
     service = Service(settings, load_from_settings, chat_of)
     page = build_page(service, Handlers(service))
     try:

@@ -43,6 +43,7 @@ class Settings:
     dtype: str = "auto"
     max_ctx: int = 0
     slots: int = 4
+    models: str = ""
     host: str = "127.0.0.1"
     port: int = 7860
     share: bool = False
@@ -97,6 +98,7 @@ HELP = {
     "dtype": "auto, float32, bfloat16 or float16",
     "max_ctx": "context of a conversation, in tokens; 0: up to 4096, as the model allows",
     "slots": "conversations whose caches stay in memory",
+    "models": "checkpoints of the curated list that may be loaded in the page: names separated by commas, or 'all'",
     "host": "address to listen on; 127.0.0.1 keeps the page on this machine",
     "port": "port to listen on",
     "trust_remote_code": "run Python code that comes with the checkpoint; only for sources you trust",

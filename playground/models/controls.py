@@ -91,10 +91,11 @@ class ModelControls:
         try:
             self._service.registry.get(sid)
             wanted = self._allowed.settings(checkpoint, drafter)
+            engines = self._service.status.engines  # before the start: a quick load may have ended when it returns
             self._service.start(wanted, unload_first=unload_first, before=self._before)
         except Refused as refused:
             return gr.skip(), str(refused), *self._buttons()
-        self._starter, self._follower = sid, (sid, self._service.status.engines)
+        self._starter, self._follower = sid, (sid, engines)
         return answer_of({"sid": sid, "version": self._service.status.version}), "", *self._buttons()
 
     def begin_unloaded(self, sid: str, checkpoint: object, drafter: object) -> tuple[Any, ...]:

@@ -38,6 +38,14 @@ def test_a_wrong_setting_ends_with_code_2(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err == "--port is 99999, but must be from 1 to 65535.\n"
 
 
+def test_an_unknown_name_in_the_list_of_models_ends_with_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    assert main(["--models", "smollm2-1.7b,gpt-9", "--port", str(port)]) == 2
+    assert capsys.readouterr().err.startswith("--models names 'gpt-9', which is not known: use all, or some of ")
+
+
 @pytest.mark.parametrize("host", ["203.0.113.7", "no.such.host.invalid"])
 def test_an_address_of_another_machine(host: str) -> None:
     with pytest.raises(SettingsError, match="not an address of this machine"):

@@ -117,6 +117,22 @@ def test_the_loaders_page_takes_the_new_drafter_and_others_keep_what_is_still_of
     assert len(controls.settled(mine)) == 4, "a page need not have one"
 
 
+def test_a_load_that_ends_while_it_is_begun_is_followed_too(
+    ran: tuple[Service, GatedLoads], monkeypatch: pytest.MonkeyPatch
+):
+    app, loads = ran
+    controls, mine, start = controls_of(app), app.registry.new().sid, app.start
+
+    def start_and_wait(*given: Any, **named: Any) -> None:
+        start(*given, **named)
+        assert app.wait(5)
+
+    monkeypatch.setattr(app, "start", start_and_wait)
+    loads.gates[SMOL].set()
+    controls.begin(mine, SMOL, SMALL)
+    assert controls.settled(mine, "none")[-1]["value"] == SMALL
+
+
 def test_a_row_that_was_chosen_fills_the_boxes(ran: tuple[Service, GatedLoads]):
     controls = controls_of(ran[0])
     picked = controls.pick(gr.EventData(None, {"pair": "smollm2-1.7b"}))
