@@ -171,7 +171,7 @@ class _Drawn:
         q = torch.softmax(scores(logits[None], self._rule.params, self._ids), dim=-1)
         token, status = self._draw(q)
         self.statuses.append(status)
-        if self._cut > 0:
+        if self._cut > 0:  # what is drawn from here on is never looked at, so its values count as unused
             token = torch.where(q.amax(dim=-1) < self._cut, -1, token)
         self._ids = torch.cat([self._ids, token])
         return token

@@ -78,5 +78,6 @@ def test_help_lists_every_option_and_imports_neither_gradio_nor_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    for name in "model drafter draft-len device dtype max-ctx slots models host port share".split():
+    names = ("model", "drafter", "draft-len", "device", "dtype", "max-ctx", "slots", "models", "host", "port", "share")
+    for name in names:
         assert f"--{name}" in done.stdout
