@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 MAX_DRAFT_LEN = 15
 """Largest K one can ask for: a verify round of 16 columns."""
@@ -23,6 +24,8 @@ DRAFTERS = ("none", "ngram")
 DRAFTER_PREFIX = "model:"
 LATER_DRAFTERS = ("mtp", "auto", "eagle3")
 """Names that are kept for drafters to come."""
+BY_REACH, KEEP_NOTHING = "auto", "off"
+"""Of `data`: the user's data folder, but nothing on the disk where others reach the app; and nothing in any case."""
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,3})?")
 TRUE, FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
@@ -48,6 +51,7 @@ class Settings:
     port: int = 7860
     share: bool = False
     trust_remote_code: bool = False
+    data: str = BY_REACH
 
     def __post_init__(self) -> None:
         """Raises `SettingsError` for the first value out of range."""
@@ -70,6 +74,12 @@ class Settings:
     def offered_drafters(self) -> tuple[str, ...]:
         """What a visitor may choose from: those that need no reference, and the one the operator named."""
         return tuple(dict.fromkeys((*DRAFTERS, self.drafter)))
+
+    @property
+    def data_folder(self) -> Path | None:
+        """The folder that was named for conversations and sweeps; None when none was."""
+        name = self.data.strip()
+        return None if name in ("", BY_REACH, KEEP_NOTHING) else Path(name).expanduser()
 
     @property
     def max_draft_len(self) -> int:
@@ -103,6 +113,8 @@ HELP = {
     "port": "port to listen on",
     "trust_remote_code": "run Python code that comes with the checkpoint; only for sources you trust",
     "share": "also open a public link for a week, through Gradio's share server",
+    "data": "where conversations and sweeps are kept: a folder, 'off', or 'auto': your data folder, unless others "
+    "can reach the app",
 }
 
 

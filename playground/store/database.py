@@ -1,5 +1,7 @@
 """One SQLite file: opened with care, migrated, written in transactions, read and written from any thread.
 
+Or none: without a path all of it is in memory, and gone when it is closed.
+
 A file of a later version is refused and left untouched. A damaged one is moved aside, never deleted. Every failure
 of SQLite leaves as one sentence.
 """
@@ -22,6 +24,7 @@ BUSY_MS = 5000
 CHECKED_BYTES = 256 * 2**20
 """Files up to this size are read through at each start; in larger ones damage is found when it is met."""
 LARGEST_BYTES = 2 * 2**30
+LARGEST_IN_MEMORY = 256 * 2**20
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SENTENCES = {
     sqlite3.SQLITE_FULL: "There is no room for more conversations: delete some, or free space on the disk.",
@@ -36,10 +39,14 @@ _BROKEN = "The conversations on disk are damaged; restart Draftscope, which will
 class Database:
     """A connection for all threads, one of them at a time. `notice` says what was put aside at the start, or ''."""
 
-    def __init__(self, path: Path, steps: tuple[Step, ...] = STEPS) -> None:
-        """Open or make the file. Raises `StoreError` when it cannot be used, `StoreTooNew` when it is of the future."""
+    def __init__(self, path: Path | None, steps: tuple[Step, ...] = STEPS) -> None:
+        """Open or make the file; None for none.
+
+        Raises `StoreError` when it cannot be used, `StoreTooNew` when it is of the future.
+        """
         self.notice = ""
         self._path = path
+        self._most = LARGEST_IN_MEMORY if path is None else LARGEST_BYTES
         self._steps = steps
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -47,9 +54,9 @@ class Database:
             self._open()
         except sqlite3.DatabaseError as error:
             self.close()
-            if not _is_damage(error):
+            if self._path is None or not _is_damage(error):
                 raise _as_store_error(error) from None
-            self._put_aside()
+            self._put_aside(self._path)
             with _sentences():
                 self._open()
 
@@ -97,9 +104,11 @@ class Database:
         return self._connection
 
     def _open(self) -> None:
-        private_file(self._path)
-        self._look()
-        self._connection = connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
+        if self._path is not None:
+            private_file(self._path)
+            self._look(self._path)
+        where = self._path or ":memory:"
+        self._connection = connection = sqlite3.connect(where, isolation_level=None, check_same_thread=False)
         for pragma in (
             f"busy_timeout = {BUSY_MS}",
             "journal_mode = WAL",
@@ -110,19 +119,19 @@ class Database:
         ):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         page = int(connection.execute("PRAGMA page_size").fetchone()[0])
-        connection.execute(f"PRAGMA max_page_count = {LARGEST_BYTES // page}").fetchall()
-        if self._path.stat().st_size <= CHECKED_BYTES:
+        connection.execute(f"PRAGMA max_page_count = {self._most // page}").fetchall()
+        if self._path is not None and self._path.stat().st_size <= CHECKED_BYTES:
             _require_sound(connection)
         self._migrate()
 
-    def _look(self) -> None:
+    def _look(self, path: Path) -> None:
         """Read the version before anything could be written. Raises as `__init__` does."""
-        if not self._path.stat().st_size:
+        if not path.stat().st_size:
             return
         # Without a journal to read, SQLite is told that nothing changes, and makes no files beside this one.
-        journal = self._path.with_name(self._path.name + "-wal")
+        journal = path.with_name(path.name + "-wal")
         still = "" if journal.exists() and journal.stat().st_size else "&immutable=1"
-        connection = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro{still}", uri=True)
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{still}", uri=True)
         try:
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             owner, version = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _MARKS)
@@ -144,22 +153,20 @@ class Database:
             if not found >= TABLES:
                 raise _damage("tables are missing")
 
-    def _put_aside(self) -> None:
-        aside = self._path.with_name(
-            f"{self._path.stem}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000:03}"
-        )
+    def _put_aside(self, path: Path) -> None:
+        aside = path.with_name(f"{path.stem}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 1000:03}")
         try:
             for ending in ("", "-wal", "-shm"):
-                old = self._path.with_name(self._path.name + ending)
+                old = path.with_name(path.name + ending)
                 if old.exists():
-                    old.rename(aside.with_name(aside.name + self._path.suffix + ending))
+                    old.rename(aside.with_name(aside.name + path.suffix + ending))
         except OSError as error:
             raise StoreError(
                 f"The conversations on disk are damaged and could not be put aside ({error.strerror}): "
                 "set DRAFTSCOPE_DATA to another folder."
             ) from None
         self.notice = (
-            f"The conversations on disk were damaged; the file was put aside as {aside.name}{self._path.suffix} "
+            f"The conversations on disk were damaged; the file was put aside as {aside.name}{path.suffix} "
             "in the same folder, and a new one begun."
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
+from playground.settings import BY_REACH, KEEP_NOTHING
 from playground.store.errors import StoreError
 
 ENVIRONMENT = "DRAFTSCOPE_DATA"
@@ -16,10 +17,14 @@ FILE = "conversations.sqlite"
 def data_folder(path: Path | str | None = None) -> Path:
     """The folder, made with mode 0700 if missing: `path`, else `DRAFTSCOPE_DATA`, else the user's data folder.
 
-    A folder that was there keeps its mode: it may be one that others share. Raises `StoreError` if it cannot be made.
+    A folder that was there keeps its mode: it may be one that others share. Raises `StoreError` if it cannot be made,
+    and where the variable says that nothing is to be kept.
     """
-    chosen = path or os.environ.get(ENVIRONMENT)
-    root = Path(chosen).expanduser() if chosen else Path(platformdirs.user_data_dir("draftscope", False))
+    chosen = path or os.environ.get(ENVIRONMENT, "").strip()
+    if chosen == KEEP_NOTHING:
+        raise StoreError(f"Nothing is kept on this machine: {ENVIRONMENT} is {KEEP_NOTHING}.")
+    named = chosen not in ("", BY_REACH)
+    root = Path(chosen).expanduser() if named else Path(platformdirs.user_data_dir("draftscope", False))
     try:
         root.parent.mkdir(parents=True, exist_ok=True)
         root.mkdir(mode=0o700, exist_ok=True)

@@ -12,7 +12,9 @@ from playground.store.values import Summary, title_of
 
 _LIST = """
 SELECT c.sid, c.name, c.created, c.updated, c.messages,
-    (SELECT title_of(n.content) FROM nodes n WHERE n.sid = c.sid AND n.parent IS NULL ORDER BY n.id LIMIT 1)
+    (SELECT title_of(n.content) FROM nodes n WHERE n.sid = c.sid AND n.parent IS NULL ORDER BY n.id LIMIT 1),
+    (SELECT count(*) FROM nodes n WHERE n.sid = c.sid AND n.role = 'assistant'),
+    (SELECT n.checkpoint FROM nodes n WHERE n.sid = c.sid AND n.checkpoint <> '' ORDER BY n.id DESC LIMIT 1)
 FROM conversations c
 WHERE (:owned IS NULL OR c.sid IN (SELECT value FROM json_each(:owned)))
     AND (:search = '' OR holds(c.name, :search)
@@ -46,8 +48,8 @@ def listed(
         "offset": max(0, offset),
     }
     return [
-        Summary(sid, name, name or first or title_of(""), created, updated, messages)
-        for sid, name, created, updated, messages, first in connection.execute(_LIST, values)
+        Summary(sid, name, name or first or title_of(""), created, updated, messages, answers, checkpoint or "")
+        for sid, name, created, updated, messages, first, answers, checkpoint in connection.execute(_LIST, values)
     ]
 
 

@@ -43,9 +43,12 @@ def open_store(folder: Path | str | None = None) -> Store:
 
 
 class Store:
-    """Conversations in one file. `notice` is a sentence for the user when a damaged file was put aside, or ''."""
+    """Conversations in one file, or in memory where there is no path.
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+    `notice` is a sentence for the user when a damaged file was put aside, or ''.
+    """
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
         self._db = Database(path)
         self._clock = clock
         self.notice = self._db.notice

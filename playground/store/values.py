@@ -87,6 +87,10 @@ class Summary:
     updated: float
     messages: int
     """On all branches."""
+    answers: int = 0
+    """Of these, what a model said."""
+    checkpoint: str = ""
+    """Who said the last of them whose model is known."""
 
 
 def title_of(text: str) -> str:

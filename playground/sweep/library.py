@@ -6,15 +6,14 @@ There a sweep lives as long as the visit, and its file can be downloaded and ope
 
 from __future__ import annotations
 
-import ipaddress
-import os
 import secrets
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
-from playground.settings import Settings
+from playground.reach import reachable_by_others
+from playground.settings import KEEP_NOTHING, Settings
 from playground.store.errors import StoreError
 from playground.sweep.run import Run
 from playground.sweep.store import GONE, Stored, SweepStore
@@ -22,6 +21,7 @@ from playground.sweep.store import GONE, Stored, SweepStore
 SHELF = 8
 """Runs that a visit holds besides the saved ones; the oldest makes room."""
 VISITS = 100
+OFF = "Nothing is kept on this machine (--data off), so sweeps are not saved: download what you want to keep."
 SHARED = "Others can reach this server, so sweeps are not saved on it: download what you want to keep."
 
 
@@ -37,7 +37,10 @@ class Library:
     """Thread-safe. Methods raise `StoreError` with one sentence."""
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
-        self._store = None if reachable_by_others(settings) else SweepStore(folder)
+        off = settings.data == KEEP_NOTHING
+        self._unsaved = OFF if off else SHARED
+        """Why nothing is saved, where nothing is."""
+        self._store = None if off or reachable_by_others(settings) else SweepStore(folder or settings.data_folder)
         self._shelves: OrderedDict[str, OrderedDict[str, Run]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -50,7 +53,7 @@ class Library:
         """Take a run that was measured. Returns what became of it, in one sentence."""
         if self._store is None:
             self.shelve(sid, run)
-            return SHARED
+            return self._unsaved
         try:
             with self._lock:
                 self._store.save(run)
@@ -87,7 +90,7 @@ class Library:
         with self._lock:
             held = list(self._shelf(sid).values())
             stored = Stored((), 0) if self._store is None else self._store.all()
-        saved, note = stored.runs, SHARED if self._store is None else _unread(stored.unread)
+        saved, note = stored.runs, self._unsaved if self._store is None else _unread(stored.unread)
         ids = {run.id for run in saved}
         lines = [Listed(run, True) for run in saved] + [Listed(run, False) for run in held if run.id not in ids]
         return sorted(lines, key=lambda line: line.run.created, reverse=True), note
@@ -117,17 +120,6 @@ class Library:
 
     def _shelf(self, sid: str) -> OrderedDict[str, Run]:
         return self._shelves.get(sid) or OrderedDict()
-
-
-def reachable_by_others(settings: Settings) -> bool:
-    """Whether anyone but the users of this machine can open the page."""
-    if settings.share or "SPACE_ID" in os.environ:
-        return True
-    host = settings.host.strip("[] ")
-    try:
-        return not ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host != "localhost"
 
 
 def _unread(count: int) -> str:

@@ -96,7 +96,7 @@ class SweepStore:
     def _root(self) -> Path:
         root = (self._folder or data_folder()) / FOLDER
         try:
-            root.mkdir(mode=0o700, exist_ok=True)
+            root.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"The folder for sweeps cannot be made ({error.strerror}).") from None
         return root
