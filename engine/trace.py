@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -161,9 +162,14 @@ def _event(row: dict[str, Any], number: int) -> ev.Event:
         raise EngineError(f"Line {number} of the trace does not have the fields of its kind.") from None
 
 
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return get_origin(hint), get_args(hint)
+
+
 def _typed(value: Any, hint: Any) -> Any:
     """`value` as a field of type `hint`, lists as tuples. Raises TypeError when it is of another type."""
-    origin, args = get_origin(hint), get_args(hint)
+    origin, args = _parts(hint)
     if origin is tuple:
         endless = args[-1:] == (Ellipsis,)
         if not isinstance(value, list) or not (endless or len(value) == len(args)):
@@ -175,7 +181,7 @@ def _typed(value: Any, hint: Any) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    origin, args = get_origin(hint), get_args(hint)
+    origin, args = _parts(hint)
     if origin is Literal:
         return value in args
     if origin in (UnionType, Union):

@@ -50,8 +50,10 @@ class Row:
         """One digit a draft, then one for the trunk's own token."""
         event = self.event
         past = Fate.REJECTED if event.bonus is not None or not event.accepted else Fate.AFTER_STOP
-        out = [Fate.ACCEPTED if i < event.accepted else past for i in range(len(event.drafted))]
         own = Fate.NONE if event.bonus is None else (Fate.CORRECTION if event.correction else Fate.BONUS)
+        if not self.over and not self.dropped:  # nearly all rounds, and whoever opens a long session wants thousands
+            return "1" * event.accepted + f"{past:d}" * (len(event.drafted) - event.accepted) + f"{own:d}"
+        out = [Fate.ACCEPTED if i < event.accepted else past for i in range(len(event.drafted))]
         cells = [*range(event.accepted), *([len(out)] if event.bonus is not None else [])]
         out.append(own)
         kept = len(cells) - self.dropped
