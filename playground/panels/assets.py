@@ -23,6 +23,8 @@ SHARED = ("store.js", "dom.js", "clock.js", "accept_test.js")
 PANELS = (
     "plot.js",
     "pattern.js",
+    "table.js",
+    "save.js",
     "frame.js",
     "window.js",
     "fate.js",

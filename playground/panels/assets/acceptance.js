@@ -31,7 +31,7 @@ function createAcceptancePanel(root) {
       yaxis: { range: [-0.035, 1.06], tickformat: '.0%', fixedrange: true, nticks: 6 },
     }, colours);
     frame.describe(counts.n ? `Over ${counts.n} rounds: ${positions.map((p, i) => `draft ${p} ${percent(counts.accepted[i], counts.n)}`).join(', ')}.` : 'Nothing counted yet.');
-    frame.fillTable(['position', 'accepted', 'rounds that drafted', 'per round', 'reached', 'given reached'], () => positions.map((p, i) => [p, counts.accepted[i], counts.n, percent(counts.accepted[i], counts.n), counts.tested[i], percent(counts.accepted[i], counts.tested[i])]));
+    frame.fillTable(['position', 'accepted', 'rounds that drafted', 'per round', 'reached', 'given reached'], () => positions.map((p, i) => [p, counts.accepted[i], counts.n, shareCell(counts.accepted[i], counts.n), counts.tested[i], shareCell(counts.accepted[i], counts.tested[i])]));
   }
   return { frame, draw };
 }

@@ -11,10 +11,11 @@ function createCountersPanel(root, view, isOpen) {
     name: 'counters', title: 'Random counters', height: 270,
     about: 'How many random numbers sampling has used, and below, how many in each round. A rewind does not turn the counters back: no number is used twice.',
     empty: 'Greedy decoding draws nothing, so there is nothing to count. Set a temperature above 0, under Sampling, to see the counters move.',
+    key: (c) => COUNTERS.map(({ note, colour }) => ({ name: note, shape: 'solid', colour: c[colour] })),
   });
   const now = el('p', { class: 'ds-about ds-now' });
   frame.element.insertBefore(now, frame.element.querySelector('.ds-chart'));
-  frame.element.append(legend('ds-key', 'Counters', COUNTERS.map(({ colour, note }) => [`stage-${colour}`, note])));
+  frame.add(legend('ds-key', 'Counters', COUNTERS.map(({ colour, note }) => [`stage-${colour}`, note])));
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
@@ -43,8 +44,8 @@ function createCountersPanel(root, view, isOpen) {
     }, colours);
     const last = steps.at(-1);
     frame.describe(last ? `${nowLine(steps, jumped)} In the last round shown: ${stepText(last).replace(/<[^>]+>/g, ' ')}.` : 'Nothing is drawn in greedy decoding.');
-    frame.fillTable(['round', 'mode', 'seed', 'sctr', 'draws', 'uctr', 'accept tests'], () => steps.slice(-80).reverse().map((step) => [
-      Number.isInteger(step.x) ? step.x : `before ${Math.ceil(step.x)}: ${step.cause}`, step.rule.mode ?? '', step.rule.seed ?? '', step.from, step.sctr[1] - step.sctr[0], step.uctr[0], step.uctr[1] - step.uctr[0]]));
+    frame.fillTable(['round', 'mode', 'seed', 'sctr', 'draws', 'uctr', 'accept tests'], (most) => steps.slice(-most).reverse().map((step) => [
+      tableCell(Number.isInteger(step.x) ? step.x : `before ${Math.ceil(step.x)}: ${step.cause}`, step.x), step.rule.mode ?? '', step.rule.seed ?? '', step.from, step.sctr[1] - step.sctr[0], step.uctr[0], step.uctr[1] - step.uctr[0]]));
   }
   return { frame, draw };
 }

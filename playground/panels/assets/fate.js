@@ -14,12 +14,13 @@ function createFatePanel(root, view) {
     name: 'fate', title: 'Draft fate', height: CHART + 68,
     about: 'One column a verify round. Rows 1, 2, … are the drafted tokens in order; the top row is the own token of the trunk, the model you chat with.',
     empty: 'Send a message: every round of drafts will appear here as a column.',
+    key: (c) => FATES.flatMap((fate, i) => (fate ? [{ ...fate, colour: fateColours(c)[i] }] : [])),
   });
   const follow = el('button', { type: 'button', class: 'ds-button ds-follow', 'aria-pressed': 'true', text: 'Follow', onclick: () => view.goTo(null) });
   frame.tools.insertBefore(follow, frame.toggle);
   const slider = el('input', { type: 'range', class: 'ds-slider', step: '1', 'aria-label': 'Last round shown', oninput: () => view.endAt(Number(slider.value), frame.host.clientWidth) });
   const where = el('span', { class: 'ds-where' });
-  frame.element.append(el('div', { class: 'ds-scrub' }, slider, where));
+  frame.add(el('div', { class: 'ds-scrub' }, slider, where));
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
@@ -50,7 +51,7 @@ function createFatePanel(root, view) {
     }, colours);
     controls(range);
     describe(frame, shown);
-    frame.fillTable(['round', 'turn', 'drafted', 'accepted', 'trunk’s token', 'it is a', 'drafts'], () => shown.slice(-60).reverse().map(tableRow));
+    frame.fillTable(['round', 'turn', 'drafted', 'accepted', 'trunk’s token', 'it is a', 'drafts'], (most) => (most === Infinity ? rounds : shown).slice(-most).reverse().map(tableRow));
   }
   function controls(range) {
     setAttr(follow, 'aria-pressed', String(view.follow));
@@ -114,6 +115,8 @@ function tableRow(row) {
   const drafts = row.fates.slice(0, -1);
   const kept = [...drafts].filter(isKept).length;
   const own = FATES[Number(row.fates.at(-1))]?.name ?? 'none: stopped';
-  const texts = (row.ids ?? []).map((id, i) => `${glyphs(tokenText(id))} (${FATES[Number(drafts[i])].name})`).join(', ');
-  return [row.r, row.turn === undefined ? '' : row.turn + 1, drafts.length, kept, row.bonus === null || row.bonus === undefined ? '—' : glyphs(tokenText(row.bonus)), own, texts];
+  const tokens = [...drafts].map((digit, i) => ({ id: row.ids?.[i] ?? null, text: row.ids ? tokenText(row.ids[i]) : null, fate: FATES[Number(digit)].name }));
+  const texts = row.ids ? tokens.map(({ text, fate }) => `${glyphs(text)} (${fate})`).join(', ') : '';
+  const has = row.bonus !== null && row.bonus !== undefined;
+  return [row.r, row.turn === undefined ? '' : row.turn + 1, drafts.length, kept, tableCell(has ? glyphs(tokenText(row.bonus)) : '—', has ? { id: row.bonus, text: tokenText(row.bonus) } : null), own, tableCell(texts, tokens)];
 }

@@ -1,25 +1,39 @@
 // The frame around each panel: title, one sentence, tools, chart, table, and the sentence shown while it is empty.
-function createFrame(root, { name, title, about, empty, height }) {
+// `key(colours)` is the key of a saved picture: entries of name, shape and colour.
+function createFrame(root, { name, title, about, empty, height, key = () => [] }) {
   const host = el('div', { class: 'ds-plot' });
   const emptyNote = el('p', { class: 'ds-empty', text: empty });
   const image = el('div', { class: 'ds-chart', role: 'img', 'aria-label': `${title}. ${empty}` }, host, emptyNote);
-  const table = el('div', { class: 'ds-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': `${title}, as a table` });
+  const table = createTable(title, () => frame.redraw());
   const tools = el('div', { class: 'ds-tools' });
   const toggle = el('button', { type: 'button', class: 'ds-button', 'aria-pressed': 'false', text: 'Table', onclick: () => {
-    table.hidden = !table.hidden;
-    toggle.setAttribute('aria-pressed', String(!table.hidden));
+    table.node.hidden = !table.node.hidden;
+    toggle.setAttribute('aria-pressed', String(!table.node.hidden));
     frame.redraw();
   } });
-  tools.append(toggle);
-  const node = el('section', { class: 'ds-panel', 'data-panel': name },
-    el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about', text: about }), image, table);
-  root.append(node);
   const plot = createPlot(host, height);
+  let says = '', latest = { head: [], rows: () => [] };
+  const save = createSaveMenu({
+    name, title,
+    data: () => ({ panel: name, title, about, says, saved: new Date().toISOString(), rows: recordsOf(latest.head, latest.rows(Infinity)) }),
+    async picture() {
+      const drawings = [await plot.picture(), ...frame.pictures.map((make) => make())].filter(Boolean);
+      const colours = readPalette(node);
+      return { colours, says, drawings, key: key(colours), width: Math.max(320, ...drawings.map((drawing) => drawing.width)) };
+    },
+  });
+  tools.append(toggle, save);
+  const node = el('section', { class: 'ds-panel', 'data-panel': name },
+    el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about', text: about }), image, table.node);
+  root.append(node);
   const frame = {
     redraw: clock.redraw, element: node, host, plot, tools, toggle,
-    setEmpty(isEmpty) { emptyNote.hidden = !isEmpty; image.classList.toggle('ds-is-empty', isEmpty); },
-    describe(sentence) { setAttr(image, 'aria-label', `${title}. ${sentence}`); },
-    fillTable(head, rows) { if (!table.hidden) table.replaceChildren(tableOf(head, rows())); },
+    pictures: [], // what else belongs on a saved picture: functions that give an address, a width and a height
+    add(...nodes) { table.node.before(...nodes); },
+    setEmpty(isEmpty) { emptyNote.hidden = !isEmpty; save.hidden = isEmpty; image.classList.toggle('ds-is-empty', isEmpty); },
+    describe(sentence) { says = sentence; setAttr(image, 'aria-label', `${title}. ${sentence}`); },
+    // `rows(most)`: at most that many, those that matter most first; without end for the saved data.
+    fillTable(head, rows) { latest = { head, rows }; table.fill(head, rows); },
   };
   return frame;
 }
@@ -28,11 +42,6 @@ function createFrame(root, { name, title, about, empty, height }) {
 function legend(kind, label, entries) {
   return el('ul', { class: `ds-legend ${kind}`, 'aria-label': label }, ...entries.map(([swatch, name, note]) => (
     el('li', { title: note ?? null }, el('span', { class: `ds-swatch ds-sw-${swatch}`, 'aria-hidden': 'true' }), name))));
-}
-
-function tableOf(head, rows) {
-  const line = (cells, tag) => el('tr', {}, ...cells.map((text) => el(tag, { text: String(text), ...(tag === 'th' ? { scope: 'col' } : {}) })));
-  return el('table', {}, el('thead', {}, line(head, 'th')), el('tbody', {}, ...rows.map((row) => line(row, 'td'))));
 }
 
 function choice(tools, before, label, options, onPick) {

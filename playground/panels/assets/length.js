@@ -36,7 +36,7 @@ function createLengthPanel(root, view) {
     }, colours);
     const last = rounds.at(-1)?.length ?? 0;
     frame.describe(`${store.state.s.committed ?? last} tokens committed; ${rewinds.length} rewinds, ${over.length} bursts with overshoot.`);
-    frame.fillTable(['after round', 'what', 'length', 'detail'], () => markRows(marks));
+    frame.fillTable(['after round', 'what', 'length', 'detail'], (most) => markRows(marks, most));
   }
   return { frame, draw, begin: () => { range = null; } };
 }
@@ -88,12 +88,12 @@ function turnNames(marks, colours, [low, high], width) {
   return named.map((m) => ({ x: m[0], y: 1, yref: 'paper', yanchor: 'bottom', xanchor: 'left', text: `turn ${m[2] + 1}`, showarrow: false, font: { size: 11, color: colours.text } }));
 }
 
-function markRows(marks) {
+function markRows(marks, most) {
   const names = { turn: 'turn', fill: 'prefill', rewind: 'rewind', point: 'rewind point', over: 'overshoot', flush: 'flush', drafter: 'drafter', context: 'context', error: 'error' };
-  return marks.slice(-80).reverse().map(([x, kind, ...rest]) => {
+  return marks.slice(-most).reverse().map(([x, kind, ...rest]) => {
     const length = { fill: rest[0], flush: rest[0], rewind: rest[1], point: rest[0], over: rest[1] }[kind] ?? '';
     const detail = { turn: `turn ${rest[0] + 1}: ${rest[1]}, ${rest[3]} of ${rest[2]} prompt tokens reused. ${rest[4] ?? ''}`, fill: `${rest[1]} tokens`, rewind: `from ${rest[0]} (${rest[2]})`, point: rest[1],
       over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0] }[kind] ?? '';
-    return [x < 1 ? 'none yet' : Math.floor(x), names[kind] ?? kind, length, detail];
+    return [tableCell(x < 1 ? 'none yet' : Math.floor(x), Math.floor(x)), names[kind] ?? kind, length, detail];
   });
 }

@@ -10,6 +10,7 @@ function createOvershootPanel(root, view) {
     name: 'overshoot', title: 'Overshoot', height: 210,
     about: 'Tokens that a round computed past the budget or behind a stop. A round without any is left empty, so every mark is a finding.',
     empty: 'Overshoot appears when a round emits more than the answer had room for.',
+    key: (c) => WASTE.map(({ name, colour }, i) => ({ name, shape: ['frame', 'cross', 'dash'][i], colour: c[colour] })),
   });
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
@@ -36,7 +37,7 @@ function createOvershootPanel(root, view) {
     }, colours);
     const last = found.share.at(-1);
     frame.describe(last ? `${last[2]} of ${last[3]} verified tokens were past the budget or behind a stop.` : `0 of ${found.verified} verified tokens were past the budget or behind a stop.`);
-    frame.fillTable(['round', ...WASTE.map(({ name }) => name)], () => found.rows.slice(-80).reverse().map((row) => [row.r, ...row.counts]));
+    frame.fillTable(['round', ...WASTE.map(({ name }) => name)], (most) => found.rows.slice(-most).reverse().map((row) => [row.r, ...row.counts]));
   }
   return { frame, draw };
 }

@@ -16,8 +16,9 @@ function createPendingPanel(root, view) {
     name: 'pending', title: 'Pending carry', height: LANES_HEIGHT + 68,
     about: 'A burst’s last token is emitted before it has a row. Here is how each round got its first column, what it left, and where a token was carried over.',
     empty: 'Carries appear once a turn runs in more than one burst.',
+    key: (c) => CARRY_CODES.flatMap((code, i) => (code && i < TRANSITION_CODE ? [{ ...code, name: i < 5 ? code.name : `column 0: ${code.name}`, colour: c[code.colour] }] : [])),
   });
-  frame.element.append(
+  frame.add(
     legend('ds-key', 'Marks of column 0', [['after-stop', 'column 0: from the round before'], ['bonus', 'from a prefill'], ['carry', 'from the burst before: carried'], ['predicted', 'a stored prediction, promoted']]),
     legend('ds-key', 'Marks of the state', [['bar', 'state: PENDING'], ['predicted', 'PREDICTED'], ['after-stop', 'FRESH'], ['failed', 'FAILED']]));
   frame.plot.on('plotly_relayout', view.onZoom);
@@ -42,7 +43,7 @@ function createPendingPanel(root, view) {
     }, colours);
     const counted = TRANSITIONS.map((name) => `${name} ${c[name] ?? 0}`).join(', ');
     frame.describe(`State now ${s.state ?? 'FRESH'}. Transitions so far: ${counted}.`);
-    frame.fillTable(['round', 'transition', 'token', 'id', 'via'], () => pending.slice(-80).reverse().map(([r, code, id, via]) => [r, TRANSITIONS[code], glyphs(tokenText(id)), id, via]));
+    frame.fillTable(['round', 'transition', 'token', 'id', 'via'], (most) => pending.slice(-most).reverse().map(([r, code, id, via]) => [r, TRANSITIONS[code], tableCell(glyphs(tokenText(id)), tokenText(id)), id, via]));
   }
   return { frame, draw };
 }

@@ -28,6 +28,12 @@ function createPlot(host, height) {
     if (fresh) for (const [name, handler] of handlers) host.on(name, handler);
     return true;
   };
+  // The chart as it is shown, without a background: `save.js` gives it one. Null before anything was drawn.
+  plot.picture = async () => {
+    if (!host._fullLayout) return null;
+    const { width } = host._fullLayout;
+    return { url: await library.toImage(host, { format: 'png', width, height, scale: PICTURE_SCALE }), width, height };
+  };
   plot.dispose = () => {
     resize.disconnect();
     window.removeEventListener('pointerup', release);
@@ -39,7 +45,7 @@ function createPlot(host, height) {
 
 const PLOT_CONFIG = {
   displaylogo: false, doubleClick: false, responsive: false, displayModeBar: 'hover',
-  modeBarButtons: [['zoom2d', 'pan2d', 'zoomIn2d', 'zoomOut2d', 'autoScale2d'], ['toImage']],
+  modeBarButtons: [['zoom2d', 'pan2d', 'zoomIn2d', 'zoomOut2d', 'autoScale2d']],
 };
 
 function axis(colours, more) {

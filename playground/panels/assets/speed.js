@@ -1,5 +1,6 @@
 // Panel: where the time goes. Milliseconds of every round by stage, stacked, and tokens per second beside them.
 const STAGES = [['draft', 'overshoot'], ['verify', 'accepted'], ['accept', 'bonus'], ['host', 'correction']];
+const msCell = (ms) => tableCell(ms.toFixed(2), ms);
 const SMOOTH = 8, SPEED_POINTS = 2000;
 
 function createSpeedPanel(root, view) {
@@ -7,8 +8,9 @@ function createSpeedPanel(root, view) {
     name: 'speed', title: 'Speed and time by stage', height: 250,
     about: 'Bars: milliseconds of each round, by stage. Line: tokens a second, over the last rounds. The engine’s own clock.',
     empty: 'The time of each round will be drawn here.',
+    key: (c) => STAGES.map(([name, colour]) => ({ name, shape: 'solid', colour: c[colour] })),
   });
-  frame.element.append(legend('ds-key', 'Stages', STAGES.map(([name, colour]) => [`stage-${colour}`, name])));
+  frame.add(legend('ds-key', 'Stages', STAGES.map(([name, colour]) => [`stage-${colour}`, name])));
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
@@ -34,7 +36,7 @@ function createSpeedPanel(root, view) {
     }, colours);
     const all = STAGES.map((_, i) => timed.reduce((total, row) => total + row.ms[i], 0));
     frame.describe(timed.length ? `${timed.length} rounds: ${STAGES.map(([name], i) => `${name} ${percent(all[i], sum(all))}`).join(', ')} of the time.` : 'Nothing timed yet.');
-    frame.fillTable(['round', ...STAGES.map(([name]) => `${name} ms`), 'round ms', 'tokens'], () => timed.slice(-80).reverse().map((row) => [row.r, ...row.ms.map((ms) => ms.toFixed(2)), sum(row.ms).toFixed(2), emitted(row)]));
+    frame.fillTable(['round', ...STAGES.map(([name]) => `${name} ms`), 'round ms', 'tokens'], (most) => timed.slice(-most).reverse().map((row) => [row.r, ...row.ms.map(msCell), msCell(sum(row.ms)), emitted(row)]));
   }
   return { frame, draw };
 }
