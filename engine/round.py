@@ -133,7 +133,8 @@ class Round:
             decision = self._trim(decision, self.limit)
         self.decision = decision
         if session.alternatives:
-            rows = self.rule.scores(out.logits, self.context, self.drafts)
+            asked = decision.outcome.accepted  # nobody asked what follows a rejected draft, and shaping a row costs
+            rows = self.rule.scores(out.logits[: asked + 1], self.context, self.drafts[:asked])
             self.trunk_top = alternatives(rows, session.alternatives)
         self._ms["accept"] = (time.perf_counter() - clock) * 1e3
         return decision.outcome

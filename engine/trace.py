@@ -24,6 +24,8 @@ from engine.errors import EngineError
 SCHEMA = 1
 CAPACITY = 50_000
 """Events kept; older ones are dropped and counted in `Trace.dropped`."""
+RICH = 1_000
+"""Rounds that keep their alternatives, which are ten times the rest of an event; older ones let them go."""
 
 KINDS: dict[str, type[ev.Event]] = {
     cls.kind: cls
@@ -54,6 +56,7 @@ class Trace:
     def __init__(self, header: TraceHeader, capacity: int = CAPACITY) -> None:
         self.header = header
         self._events: deque[ev.Event] = deque(maxlen=capacity)
+        self._rich: deque[int] = deque()
         self._next_seq = 0
         self._start = time.perf_counter()
 
@@ -62,7 +65,18 @@ class Trace:
         stamped = dataclasses.replace(event, seq=self._next_seq, t=time.perf_counter() - self._start)
         self._next_seq += 1
         self._events.append(stamped)
+        if isinstance(stamped, ev.RoundEvent) and (stamped.trunk_top or stamped.draft_top):
+            self._rich.append(stamped.seq)
+            if len(self._rich) > RICH:
+                self._thin(self._rich.popleft())
         return stamped
+
+    def _thin(self, seq: int) -> None:
+        """Let the alternatives of a round go, if it is still kept; its length stays, so readers are not disturbed."""
+        place = seq - self._events[0].seq
+        event = self._events[place] if place >= 0 else None
+        if isinstance(event, ev.RoundEvent):
+            self._events[place] = dataclasses.replace(event, trunk_top=(), draft_top=())
 
     def __iter__(self) -> Iterator[ev.Event]:
         return iter(tuple(self._events))

@@ -53,7 +53,7 @@ class RoundEvent(Event):
     test_u: tuple[float, ...] = ()
     """and the uniform: accepted if u * q < p."""
     trunk_top: tuple[Alternatives, ...] = ()
-    """Per column 0..len(drafted): the trunk's alternatives for the token after it. Empty unless asked for."""
+    """Per column 0..accepted: the trunk's alternatives for the token after it. Empty unless asked for."""
     draft_top: tuple[Alternatives, ...] = ()
     """Per draft: the drafter's alternatives. Empty unless asked for, and for drafters without probabilities."""
     graphed: bool = False

@@ -43,7 +43,7 @@ def test_a_round_notes_them_when_asked_and_chooses_as_before(tiny_engine, tiny_c
     (plain, silent), (tokens, rounds) = play(0), play(4)
     assert tokens == plain and all(event.trunk_top == event.draft_top == () for event in silent)
     for event in rounds:
-        assert len(event.trunk_top) == len(event.drafted) + 1 and len(event.draft_top) == len(event.drafted)
+        assert len(event.trunk_top) == event.accepted + 1 and len(event.draft_top) == len(event.drafted)
         assert all(1 <= len(row) <= 4 for row in (*event.trunk_top, *event.draft_top))
         if params is None:
             chosen = [*event.drafted[: event.accepted], event.bonus]

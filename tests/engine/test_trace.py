@@ -223,3 +223,36 @@ def test_a_burst_reports_only_its_own_telemetry(tiny_engine):
     assert first.telem.emitted == len(first.tokens) - 1
     assert second.telem.emitted == len(second.tokens)
     session.close()
+
+
+def test_old_rounds_let_their_alternatives_go_and_keep_the_rest(monkeypatch):
+    monkeypatch.setattr("engine.trace.RICH", 3)
+    trace, top = Trace(TraceHeader("x"), capacity=8), (((7, 0.5),),)
+    given = [bare_round(number, trunk_top=top, draft_top=top if number % 2 else ()) for number in range(12)]
+    for event in given:
+        trace.append(event)
+        kept = trace.of(RoundEvent)
+        assert [bool(event.trunk_top) for event in kept[-3:]] == [True] * len(kept[-3:])
+        assert not any(event.trunk_top or event.draft_top for event in kept[:-3])
+    assert [event.round for event in trace.of(RoundEvent)] == list(range(4, 12))
+
+
+def bare_round(number: int, **more: object) -> RoundEvent:
+    return RoundEvent(
+        turn=0,
+        burst=0,
+        round=number,
+        pos=number,
+        pending=1,
+        drafted=(7,),
+        accepted=1,
+        bonus=2,
+        emitted=2,
+        width=2,
+        drafter="ngram",
+        draft_ms=0.0,
+        verify_ms=0.0,
+        accept_ms=0.0,
+        host_ms=0.0,
+        **more,
+    )
