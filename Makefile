@@ -4,14 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 7860
+TEST_JOBS ?= 2
 
 .PHONY: run test bench profile cuda-check lint format fetch chromium clean
 
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
 
+# The engine's tests side by side; those of the page one after another, for they start servers and look at clocks.
 test: $(VENV)/.dev-stamp chromium fetch
+ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+else
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --ignore tests/playground
+	$(BIN)/python -m pytest tests/playground
+endif
 
 bench: $(VENV)/.run-stamp fetch
 	$(BIN)/python -m benchmarks.bench $(BENCH_ARGS)
