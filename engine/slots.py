@@ -66,6 +66,11 @@ class SlotPool:
         return len(self._owners)
 
     @property
+    def count(self) -> int:
+        """The most slots there may be."""
+        return self._count
+
+    @property
     def nbytes(self) -> int:
         """Bytes of every slot allocated so far."""
         return sum(slot.nbytes for slot in (*self._owners.values(), *self._free))

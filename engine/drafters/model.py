@@ -149,6 +149,11 @@ class ModelDrafter:
         self.truncate(snapshot, last_h)
 
     @property
+    def slot(self) -> CacheSlot | None:
+        """Its rows; None before the first proposal and after a release."""
+        return self._slot
+
+    @property
     def nbytes(self) -> int:
         """Bytes of its rows."""
         return 0 if self._slot is None else self._slot.nbytes

@@ -19,6 +19,7 @@ from engine import events as ev
 from engine.telemetry import SpecTelemetry
 from playground.panels.draws_model import DrawsModel
 from playground.panels.figures import figure_texts
+from playground.panels.machine import StateMachine
 from playground.panels.rounds_model import RoundsModel, Row
 from playground.panels.since_clear import SinceClear
 from playground.panels.status import LiveStatus
@@ -43,11 +44,16 @@ class PanelFeed:
         self.draws = DrawsModel(draws)
         self.rounds = RoundsModel()
         self.timeline = Timeline()
+        self.machine = StateMachine()
         self.telem = SpecTelemetry()
         self._stream = secrets.token_hex(3)
         self._n = 0
         self._sent: dict[str, Any] = {}
         self._sent_ids: set[int] = set()
+
+    def rename(self) -> None:
+        """Go on as another stream, of which a page has nothing: it gets `full` first. For a copy of a feed."""
+        self._stream = secrets.token_hex(3)
 
     @property
     def next_seq(self) -> int:
@@ -59,6 +65,8 @@ class PanelFeed:
         with self._lock:
             for event in events:
                 if event.seq >= self._next_seq:
+                    if event.seq > self._next_seq:
+                        self.machine.lost()
                     self._next_seq = event.seq + 1
                     self._take(event)
             self._n += 1
@@ -81,6 +89,7 @@ class PanelFeed:
         event = self._numbered(event)
         self.tokens.take(event)
         self.timeline.add(event)
+        self.machine.add(event)
         self.draws.add(event)
         if isinstance(event, ev.RoundEvent):
             self.rounds.add(event)
@@ -134,6 +143,8 @@ class PanelFeed:
             "s": status.wire(),
             "a": {"n": rounds, "tested": tested, "accepted": accepted},
             "c": {name: self.timeline.counts[name] for name in TRANSITIONS},
+            "g": self.machine.wire(),
+            "y": status.occupancy.wire() if status.occupancy else {},
         }
 
     def _texts(self, ids: Iterable[int]) -> dict[str, str]:

@@ -8,6 +8,58 @@ from typing import Any, Literal
 from engine.events import State
 
 Phase = Literal["idle", "loading", "prefill", "decoding"]
+Level = Literal["engineer", "student"]
+CacheName = Literal["trunk", "draft model"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheUse:
+    """One cache of a session: rows it holds, rows there is memory for, rows that may be used."""
+
+    name: CacheName
+    used: int
+    reserved: int
+    """Rows of the slot, 0 without one: the limit, and room for the columns of a last round."""
+    limit: int
+    nbytes: int
+    """Bytes of the slot. On the CPU only the pages that were written take memory."""
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Occupancy:
+    """Who has how much of the memory: this session by itself, the others as a count."""
+
+    caches: tuple[CacheUse, ...]
+    turns: int
+    """User messages in the session's present history."""
+    slots_used: int
+    slots: int
+    own_slot: bool
+    """False before the first turn, and after another session took the slot: the next turn computes the rows again."""
+    weights: int
+    """Bytes, as `draft_weights` and `slot_bytes`."""
+    draft_weights: int
+    slot_bytes: int
+    """Of all slots, whoever has them."""
+    device: str
+    graphs: str
+    """One sentence: whether rounds replay captured graphs, and why not."""
+    reads: int | None = None
+    """Times the host waited for the device; None where forwards take torch's own way."""
+
+    def wire(self) -> dict[str, Any]:
+        """JSON-ready. What moves every round stands by itself, so that a delta is short."""
+        return {
+            "caches": [[c.name, c.reserved, c.limit, c.nbytes, c.dtype] for c in self.caches],
+            "used": [c.used for c in self.caches],
+            "turns": self.turns,
+            "slots": [self.slots_used, self.slots, int(self.own_slot)],
+            "bytes": [self.weights, self.draft_weights, self.slot_bytes],
+            "device": self.device,
+            "graphs": self.graphs,
+            "reads": self.reads,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +85,13 @@ class LiveStatus:
     can_continue: bool = False
     hidden_overshoot: int = 0
     """Tokens past the budget that are in the caches and not shown in the chat."""
+    level: Level = "engineer"
+    """In whose words the page speaks."""
+    occupancy: Occupancy | None = None
+    """None before the first turn."""
 
     def wire(self) -> dict[str, Any]:
-        """The fields the views read, JSON-ready. `tok_s` travels as a figure instead."""
+        """The fields the views read, JSON-ready. `tok_s` travels as a figure, the occupancy as a group of its own."""
         return {
             "running": self.running,
             "version": self.version,
@@ -49,4 +105,5 @@ class LiveStatus:
             "draft_len": self.draft_len,
             "can_continue": self.can_continue,
             "hidden": self.hidden_overshoot,
+            "level": self.level,
         }

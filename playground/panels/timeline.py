@@ -81,7 +81,7 @@ class Timeline:
             case ev.RewindEvent():
                 self._length = event.to
                 self._mark("rewind", REWIND_AT, event.start, event.to, event.cause)
-                self._state("FRESH" if event.cause in ("prime", "clear") else "PREDICTED")
+                self._state(_after(event))
             case ev.CheckpointEvent():
                 self._mark("point", FILL_AT, event.pos, event.role)
             case ev.DrafterEvent():
@@ -126,6 +126,13 @@ class Timeline:
     def _push(self, stream: str, kept: deque[list[Any]], row: list[Any]) -> None:
         kept.append(row)
         self._new[stream].append(row)
+
+
+def _after(event: ev.RewindEvent) -> ev.State:
+    """The state that a rewind leaves."""
+    if event.cause == "unpark":
+        return "PENDING"
+    return "FRESH" if event.cause in ("prime", "clear") else "PREDICTED"
 
 
 def _short(text: str) -> str:

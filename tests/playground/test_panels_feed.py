@@ -21,7 +21,7 @@ from tests.playground.words import WordTokenizer
 
 actions = st.lists(st.integers(min_value=0, max_value=400), min_size=1, max_size=14)
 STREAMS = ("m", "p", "z")
-GROUPS = ("f", "s", "a", "c")
+GROUPS = ("f", "s", "a", "c", "g", "y")
 
 
 class Page:

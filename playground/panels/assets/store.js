@@ -7,7 +7,7 @@ function createStore() {
     rounds: [], marks: [], pending: [], states: new Map(), sources: new Map(),
     turn: -1, tokens: [], texts: Object.create(null),
     draws: [], tests: new Map(), // round -> p, q, u of each draft tested
-    f: {}, s: {}, a: { n: 0, tested: [], accepted: [] }, c: {},
+    f: {}, s: {}, a: { n: 0, tested: [], accepted: [] }, c: {}, g: {}, y: {}, // figures, status, acceptance, transitions, moves between states, memory
     stamp: { panels: 0, tokens: 0, figures: 0 },
   });
   const KEEP = { rounds: 20000, marks: 4000 };
@@ -57,7 +57,7 @@ function createStore() {
     }
     const state = store.state;
     Object.assign(state, { sid: d.sid, e: d.e, n: d.n });
-    for (const group of ['f', 's', 'a', 'c']) if (d[group]) Object.assign(state[group], d[group]);
+    for (const group of ['f', 's', 'a', 'c', 'g', 'y']) if (d[group]) Object.assign(state[group], d[group]);
     if (d.v) Object.assign(state.texts, d.v);
     if (d.r) addRounds(state, d.r);
     if (d.o) patchRounds(state, d.o);
@@ -75,7 +75,7 @@ function createStore() {
     }
     state.stamp.figures += 1;
     if (d.t || d.s || d.full) state.stamp.tokens += 1;
-    if (d.r || d.o || d.k || d.m || d.p || d.z || d.a || d.s || d.full) state.stamp.panels += 1;
+    if (d.r || d.o || d.k || d.m || d.p || d.z || d.a || d.s || d.g || d.y || d.full) state.stamp.panels += 1;
     store.applied += 1;
   }
 
@@ -123,7 +123,7 @@ function createStore() {
   store.serve = (ask) => { askServer = ask; };
   return store;
 }
-const STORE_VERSION = 3;
+const STORE_VERSION = 4;
 if (window.__draftscope?.version !== STORE_VERSION) window.__draftscope = Object.assign(createStore(), { version: STORE_VERSION });
 
 const store = window.__draftscope;
