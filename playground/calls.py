@@ -25,9 +25,12 @@ log = logging.getLogger(__name__)
 
 
 class Calls:
-    """The calls of one conversation and the `View` that they write. `sid` names it in the worker's line."""
+    """The calls of one conversation and the `View` that they write. `sid` names it in the worker's line.
 
-    def __init__(self, sid: str, worker: Worker, at_rest: AtRest) -> None:
+    `keep` is called after each call that may have changed what was said; it returns why that is not kept, or ''.
+    """
+
+    def __init__(self, sid: str, worker: Worker, at_rest: AtRest, keep: Callable[[], str] = str) -> None:
         self.view = View()
         self.touched = time.monotonic()
         self.early = False
@@ -37,6 +40,7 @@ class Calls:
         self._sid = sid
         self._worker = worker
         self._at_rest = at_rest
+        self._keep = keep
         self._aside: threading.Thread | None = None
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -55,9 +59,10 @@ class Calls:
         *,
         resumes: bool = False,
         aside: bool = False,
+        here: bool = False,
         tell: Callable[[T], str] = lambda _: "",
     ) -> Future[T]:
-        """Run `work` when the engine is free, or at once on a thread of its own (`aside`).
+        """Run `work` when the engine is free, at once on a thread of its own (`aside`), or at once (`here`).
 
         `shows` makes the messages shown meanwhile, `message` goes back to its box if nothing came of it, and
         `tell` puts the result into a sentence. Raises `Refused` while another call runs.
@@ -80,6 +85,8 @@ class Calls:
         if aside:
             self._aside = threading.Thread(target=run, name="check", daemon=True)
             self._aside.start()
+        elif here:
+            run()
         else:
             self._worker.submit(self._sid, run)
         return future
@@ -136,6 +143,7 @@ class Calls:
             future.set_result(result)
 
     def _end(self, message: str, before: int, notice: str) -> None:
+        unkept = self.view.unkept if self.view.phase == "checking" else self._keep()
         with self._lock:
             messages, can = self._at_rest()
             if message and len(messages) <= before + 1:  # a message without an answer is an older one
@@ -144,7 +152,15 @@ class Calls:
                 notice = notice or UNCHANGED
             notice = notice or self.late
             self.touched = time.monotonic()
-            self._set(running=False, phase="idle", checked=None, messages=messages, notice=notice, can_continue=can)
+            self._set(
+                running=False,
+                phase="idle",
+                checked=None,
+                messages=messages,
+                notice=notice,
+                unkept=unkept,
+                can_continue=can,
+            )
 
     def _set(self, **changes: object) -> None:
         self.view = replace(self.view, version=self.view.version + 1, **changes)  # type: ignore[arg-type]

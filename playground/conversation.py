@@ -12,22 +12,23 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import EngineError
 from playground import said
 from playground.calls import Calls
+from playground.conversations.continuity import Continuity
 from playground.drafter_choice import DrafterChoice
 from playground.exactness import Check, check_session, verdict
 from playground.limits import Refused, TurnOptions, check_number
-from playground.rate import Rate
-from playground.sentences import NOTHING, NOTHING_TO_CHECK
+from playground.sentences import NOT_READ_YET, NOTHING, NOTHING_TO_CHECK
 from playground.stepping import Stepping
-from playground.view import Outcome, Phase, View
+from playground.turn_callbacks import TurnCallbacks
+from playground.view import Outcome, View
 from playground.worker import Worker
 
 if TYPE_CHECKING:
-    from engine.chat import ChatSession, Turn, TurnDelta
+    from engine import Engine
+    from engine.chat import ChatSession, Turn
     from engine.events import CheckEvent
-    from engine.round import OnStage, Round, Stage
+    from playground.keeper import Keeper, Kept
     from playground.stream import DeltaStream
     from playground.viewer import Watch
 
@@ -36,7 +37,12 @@ class Conversation:
     """A `ChatSession` behind a lock, driven by the worker. `sid` is the secret that opens it."""
 
     def __init__(
-        self, sid: str, worker: Worker, make_chat: Callable[[], ChatSession], check: Check = check_session
+        self,
+        sid: str,
+        worker: Worker,
+        make_chat: Callable[[], ChatSession],
+        check: Check = check_session,
+        keeper: Keeper | None = None,
     ) -> None:
         self.sid = sid
         self.viewers: dict[str, Watch] = {}
@@ -49,12 +55,13 @@ class Conversation:
         self._make_chat = make_chat
         self._check = check
         self._chat: ChatSession | None = None
-        self._rate = Rate()
         self._system = ""
         self._drafter = DrafterChoice()
-        self._calls = Calls(sid, worker, self._at_rest)
+        self._rest = Continuity(sid, keeper)
+        self._calls = Calls(sid, worker, self._at_rest, lambda: self._rest.save(self._chat, self.options))
         self.stepping = Stepping(worker, lambda waiting: self._calls.update(waiting=waiting))
         """Whether its turns wait for their visitor, and where."""
+        self._callbacks = TurnCallbacks(self._calls, worker, self.stepping, self._drafter, lambda: self._chat)
 
     @property
     def chat(self) -> ChatSession | None:
@@ -112,28 +119,68 @@ class Conversation:
         def clear() -> None:
             if self._chat is not None:
                 self._chat.clear()
+            self._rest.clear()
             self._calls.update(outcome=None)
 
         return self._calls.start(clear)
 
     def rewind(self, pos: int) -> Future[int]:
-        """Go back to a rewind point; messages follow. Raises `Refused` while a turn runs or before the first one."""
+        """Go back to a rewind point; messages follow, and where they are kept the former path stays as a branch.
+
+        Raises `Refused` while a turn runs or before the first one.
+        """
 
         def rewind() -> int:
             if self._chat is None:
                 raise Refused("This conversation has no rewind point yet; send a message first.")
             self._chat.rewind(pos)
+            self._rest.moved = False
             self._calls.update(outcome=None)
             return len(self._chat.session.committed)
 
         return self._calls.start(rewind)
+
+    def show_branch(self, node: int, engine: Engine | None) -> Future[str]:
+        """Show the path to a stored message, at once; the caches follow with the next message, as the notice says.
+
+        Raises `Refused` while a turn runs.
+        """
+
+        def show() -> str:
+            said_so = self._rest.show(node, self._chat, engine)
+            if self._chat is not None:
+                self._system = self._chat.transcript.system or ""
+            self._calls.update(outcome=None)
+            return said_so
+
+        return self._calls.start(show, here=True, tell=str)
+
+    def revive(self, kept: Kept, options: TurnOptions, how: str, engine: Engine | None) -> None:
+        """Show what was kept of it; the next turn goes on from there. For one that is new."""
+        self.options = options
+        notice = self._rest.take(kept, how, engine)
+        messages, can = self._at_rest()
+        self._calls.update(messages=messages, can_continue=can, notice=notice)
+
+    def engine_is_here(self, engine: Engine) -> None:
+        """An engine has loaded: say what the next message will cost. Only the worker calls it."""
+        said_so = self._rest.outlook(engine)
+        if said_so and not self._calls.view.running:
+            self._calls.update(notice=said_so)
+
+    def forget(self) -> None:
+        """It was deleted: nothing of it is kept from now on, and what runs ends."""
+        self._rest.gone = True
+        self.stop()
 
     def check(self) -> Future[CheckEvent]:
         """Compare what was generated with plain decoding, on a thread of its own, so that others are answered
         meanwhile. Raises `Refused` before the first answer, or while busy."""
         chat = self._chat
         if chat is None or not self._calls.view.messages:
-            raise Refused(NOTHING_TO_CHECK)
+            raise Refused(NOT_READ_YET if self._rest.waits else NOTHING_TO_CHECK)
+        if self._rest.moved:
+            raise Refused(NOT_READ_YET)
 
         def progress(done: int, total: int) -> bool:
             self._calls.update(checked=(done, total))
@@ -182,12 +229,12 @@ class Conversation:
             self._drafter.begin_anew()
 
     def detach(self) -> None:
-        """The engine is being replaced: begin anew with the next turn, and say so. Only the worker calls it."""
+        """The engine is being replaced: the next one reads what was said again. Only the worker calls it."""
         if self._chat is not None:
+            notice = self._rest.set_aside(self._chat, "Another model was loaded")
             self.close()
-            self._calls.update(
-                messages=(), outcome=None, can_continue=False, notice="Another model was loaded; this begins anew."
-            )
+            messages, can = self._at_rest()
+            self._calls.update(messages=messages, outcome=None, can_continue=can, notice=notice)
 
     def _require_messages(self) -> None:
         if not self._calls.view.messages:
@@ -195,57 +242,32 @@ class Conversation:
 
     def _at_rest(self) -> tuple[said.Messages, bool]:
         chat = self._chat
-        return said.on_page(chat), chat is not None and chat.can_continue
+        if chat is None:
+            return self._rest.messages, self._rest.can_continue
+        return said.on_page(chat), chat.can_continue
 
     def _ready(self, options: TurnOptions) -> ChatSession:
         if self._chat is None:
-            self._chat = self._make_chat()
+            chat = self._make_chat()
+            self._rest.resume(chat)
+            self._chat, self._system = chat, chat.transcript.system or ""
         self._drafter.ask(options.drafter, options.draft_len)
         self._drafter.apply(self._chat.session)
         if options.system != self._system:
             self._chat.set_system(options.system)
             self._system = options.system
-        self.options, self._rate = options, Rate()
+        self.options = options
         self.stepping.begin()
         self._calls.update(phase="prefill")
         return self._chat
 
     def _asks(self, options: TurnOptions) -> dict[str, Any]:
-        return options.of_turn(on_tokens=self._on_tokens, on_burst=self._between_bursts, observer=self._observer)
-
-    def _on_tokens(self, delta: TurnDelta) -> bool:
-        def shown(view: View) -> dict[str, object]:
-            self._rate.add(len(delta.tokens))
-            messages = view.messages
-            if delta.text:
-                role, text = messages[-1]
-                messages = (*messages[:-1], (role, text + delta.text))
-            phase: Phase = "decoding" if delta.tokens or view.phase == "decoding" else "prefill"
-            return {"messages": messages, "phase": phase, "tok_s": self._rate.recent() or view.tok_s}
-
-        self._calls.revise(shown)
-        return not self._calls.stopping
-
-    def _observer(self) -> OnStage | None:
-        return self._before_stage if self.stepping.watching else None
-
-    def _before_stage(self, stage: Stage, step: Round) -> None:
-        assert self._chat is not None
-        self.stepping.before(stage, step, self._chat.engine.tokenizer)
-
-    def _between_bursts(self) -> None:
-        """Let the other conversations have a burst each, then put a change of drafter into effect."""
-        if not self._calls.stopping:
-            self._worker.give_way()
-        try:
-            assert self._chat is not None
-            self._drafter.apply(self._chat.session)
-        except EngineError as error:
-            self._calls.late = str(error)
+        return options.of_turn(**self._callbacks.begin())
 
     def _finish(self, turn: Turn) -> Turn:
-        rate, seed = self._rate.overall(), self._seed()
+        rate, seed = self._callbacks.rate.overall(), self._seed()
         self._calls.early = not turn.tokens and turn.reason == "cancelled"
+        self._rest.moved = self._rest.moved and self._calls.early
         self._calls.update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate, seed), tok_s=rate)
         return turn
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from playground.limits import TurnOptions
-from playground.store import Store, StoreError, Talk
+from playground.reach import reachable_by_others
+from playground.settings import KEEP_NOTHING, Settings
+from playground.store import Store, StoreError, Talk, open_store
 from playground.store.transcripts import path_of, transcript_of
 
 if TYPE_CHECKING:
+    from engine import Engine
     from engine.chat import ChatSession
     from engine.chat.transcript import Transcript
+    from playground.store.values import Figure
     from playground.view import Message
 
+PASSING_S = 2 * 3600.0
+"""Seconds after its last change that a conversation is forgotten where nothing is kept on the disk."""
+UNEXPECTED = "Something went wrong while the conversation was being kept; the server's log has the details."
 log = logging.getLogger(__name__)
 
 
@@ -37,31 +45,42 @@ class Kept:
         kept = {name: tuple(value) if isinstance(value, list) else value for name, value in kept.items()}
         return TurnOptions(**{field.name: getattr(first, field.name) for field in fields(first)} | kept)
 
-    def transcript(self, checkpoint: str) -> Transcript:
-        """For `ChatSession.restore`. Ids of another checkpoint mean nothing, so those answers become text."""
-        return transcript_of(self.talk, checkpoint)
+    def transcript(self, engine: Engine) -> Transcript:
+        """For `ChatSession.restore`. Ids of another checkpoint mean nothing, and ids that do not say what the page
+        shows are not believed, so those answers become text."""
+        return transcript_of(self.talk, str(engine.checkpoint.id), engine.tokenizer)
 
 
 class Keeper:
-    """One store. What cannot be kept is logged and told by `trouble`; the conversation itself goes on."""
+    """One store. What cannot be kept is logged and told; the conversation itself goes on."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, on_disk: bool = True, trouble: str = "") -> None:
         self.store = store
-        self.trouble = store.notice
+        self.on_disk = on_disk
+        self.trouble = trouble or store.notice
         """A sentence on what could not be kept, or ''."""
+        self.began = time.time()
+        """Seconds since 1970: what changed last before this was kept by an earlier start."""
 
-    def save(self, sid: str, chat: ChatSession, options: TurnOptions | None) -> None:
-        """Keep what the chat shows now, and its settings."""
+    def save(self, sid: str, chat: ChatSession, options: TurnOptions | None) -> str:
+        """Keep what the chat shows now, and its settings. Returns why that could not be done, or ''."""
         settings: Mapping[str, Any] = {} if options is None else _settings(options)
         try:
             if sid not in self.store:
+                if not chat.transcript.exchanges:
+                    return ""  # nothing was said yet
                 self.store.create(sid)
-            path = path_of(chat.transcript, str(chat.engine.checkpoint.id))
+            origins, drafting = _made(chat)
+            path = path_of(chat.transcript, str(chat.engine.checkpoint.id), origins=origins, drafting=drafting)
             self.store.save_path(sid, path, system=chat.transcript.system or "", settings=dict(settings) or None)
             self.trouble = ""
         except StoreError as error:
             log.warning("a conversation could not be kept: %s", error)
             self.trouble = str(error)
+        except Exception:
+            log.exception("a conversation could not be kept")
+            self.trouble = UNEXPECTED
+        return self.trouble
 
     def load(self, sid: str) -> Kept | None:
         """The conversation of `sid`; None when none is kept."""
@@ -70,6 +89,63 @@ class Keeper:
         except StoreError as error:
             log.warning("a conversation could not be read: %s", error)
             return None
+
+    def switch(self, sid: str, node: int | None) -> Kept:
+        """Show the path to `node`, nothing for None. Raises `StoreError`."""
+        self.store.switch(sid, node)
+        return Kept(self.store.load(sid))
+
+    def add(self, sid: str, talk: Talk) -> None:
+        """Keep a conversation from elsewhere, as changed now. Raises `StoreError`."""
+        self.store.add(sid, replace(talk, updated=time.time()))
+
+    def sweep(self, live: Collection[str]) -> None:
+        """Where nothing is kept on the disk: forget what nobody has changed for long, except for `live`."""
+        if self.on_disk:
+            return
+        try:
+            self.store.expire(PASSING_S, live)
+        except StoreError as error:
+            log.warning("old conversations could not be forgotten: %s", error)
+
+    def close(self) -> None:
+        """Harmless when closed."""
+        self.store.close()
+
+
+def passing_keeper(trouble: str = "") -> Keeper:
+    """Keeps conversations in memory alone."""
+    return Keeper(Store(None), on_disk=False, trouble=trouble)
+
+
+def open_keeper(settings: Settings) -> Keeper:
+    """As the operator wants it: in a folder, or where none was named and others reach the app, in memory alone.
+
+    A folder that cannot be used does not keep the app from starting; the page says it.
+    """
+    if settings.data == KEEP_NOTHING or (settings.data_folder is None and reachable_by_others(settings)):
+        return passing_keeper()
+    try:
+        return Keeper(open_store(settings.data_folder))
+    except StoreError as error:
+        log.warning("conversations are not kept: %s", error)
+        return passing_keeper(str(error))
+
+
+def _made(chat: ChatSession) -> tuple[list[Any], dict[str, Figure]]:
+    """Where the last answer's tokens come from, and how it was made; nothing before a turn."""
+    turn = chat.turn
+    if turn is None:
+        return [], {}
+    figures = turn.telem
+    session = chat.session
+    return list(turn.origin), {
+        "drafter": session.drafter.name,
+        "draft_len": session.draft_len,
+        "rounds": figures.rounds,
+        "drafted": figures.drafted,
+        "accepted": figures.accepted,
+    }
 
 
 def _settings(options: TurnOptions) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from playground.conversation import Conversation
 from playground.limits import Refused
@@ -25,12 +25,14 @@ class Registry:
         self,
         make: Callable[[str], Conversation],
         dispose: Callable[[Conversation], None],
+        revive: Callable[[str], Conversation | None] = lambda sid: None,
         *,
         ttl_s: float = TTL_S,
         cap: int = CAP,
     ) -> None:
         self._make = make
         self._dispose = dispose
+        self._revive = revive
         self._ttl_s = ttl_s
         self._cap = cap
         self._lock = threading.Lock()
@@ -39,20 +41,17 @@ class Registry:
     def new(self) -> Conversation:
         """A fresh conversation. Raises `Refused` when every kept one is busy."""
         self.sweep()
-        with self._lock:
-            evicted = self._make_room()
-            conversation = self._make(secrets.token_hex(16))
-            self._live[conversation.sid] = conversation
-        if evicted is not None:
-            self._dispose(evicted)
-        return conversation
+        return self._add(self._make(secrets.token_hex(16)))
 
     def get(self, sid: object) -> Conversation:
-        """The conversation of an id. Raises `Refused` for anything else."""
+        """The conversation of an id, brought back if it was kept. Raises `Refused` for anything else."""
         if not isinstance(sid, str) or not _SID.fullmatch(sid):
             raise Refused("That is not a session id; leave it empty to begin a new session.")
         with self._lock:
             conversation = self._live.get(sid)
+        if conversation is None:
+            kept = self._revive(sid)
+            conversation = None if kept is None else self._add(kept)
         if conversation is None:
             raise Refused("No session has this id (any more); leave it empty to begin a new session.")
         conversation.touch()
@@ -61,6 +60,26 @@ class Registry:
     def open(self, sid: object) -> Conversation:
         """As `get`, with a new conversation for the empty id."""
         return self.new() if sid == "" else self.get(sid)
+
+    def drop(self, sid: str) -> None:
+        """Forget a conversation that was deleted; what runs in it ends."""
+        with self._lock:
+            conversation = self._live.pop(sid, None)
+        if conversation is not None:
+            conversation.forget()
+            self._dispose(conversation)
+
+    def live(self) -> list[Conversation]:
+        """Those in memory now."""
+        with self._lock:
+            return list(self._live.values())
+
+    def keep_alive(self, sids: Iterable[str]) -> None:
+        """Note that someone asked for these, as far as they live."""
+        with self._lock:
+            known = [self._live[sid] for sid in sids if sid in self._live]
+        for conversation in known:
+            conversation.touch()
 
     def viewer_left(self, page: str) -> None:
         """The page with this Gradio session is gone; its conversation keeps running and its lease begins."""
@@ -82,9 +101,7 @@ class Registry:
 
     def drop_chats(self) -> None:
         """Detach every conversation from an engine that goes away. Only the worker calls it."""
-        with self._lock:
-            live = list(self._live.values())
-        for conversation in live:
+        for conversation in self.live():
             conversation.detach()
 
     def close(self) -> None:
@@ -98,6 +115,18 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._live)
+
+    def _add(self, conversation: Conversation) -> Conversation:
+        """Take it in, unless another thread was quicker with the same id; then that one is returned."""
+        with self._lock:
+            there = self._live.get(conversation.sid)
+            if there is not None:
+                return there
+            evicted = self._make_room()
+            self._live[conversation.sid] = conversation
+        if evicted is not None:
+            self._dispose(evicted)
+        return conversation
 
     def _make_room(self) -> Conversation | None:
         if len(self._live) < self._cap:

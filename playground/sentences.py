@@ -10,6 +10,7 @@ STOPPED = "Stopped before the first token; the message is back in its box."
 UNCHANGED = "Stopped before the first token; the conversation reads as before."
 NOTHING = "There is no message to answer yet; send one first."
 NOTHING_TO_CHECK = "There is no answer to check yet; send a message first."
+NOT_READ_YET = "What is shown is not in the caches yet, so there is nothing to compare; send a message first."
 UNEXPECTED = (
     "Something went wrong inside the app; the conversation is as it was before. The server's log has the details."
 )

@@ -14,6 +14,7 @@ from playground.closed_routes import ClosedRoutes, unknown_parameter
 from playground.compress import CompressPage
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
+from playground.keeper import open_keeper
 from playground.models.allowed import parse_models
 from playground.page import build_page
 from playground.plotly_asset import plotly_path, plotly_route
@@ -28,7 +29,7 @@ def serve(settings: Settings) -> None:
     """Run until interrupted. Raises `SettingsError` for an unknown name in `models`, before anything starts, and
     `OSError` when the port was taken in the meantime."""
     parse_models(settings.models)
-    service = Service(settings, load_from_settings, chat_of)
+    service = Service(settings, load_from_settings, chat_of, keeper=open_keeper(settings))
     page = build_page(service, Handlers(service))
     try:
         open_page(page, settings)

@@ -17,7 +17,9 @@ from weakref import WeakSet
 
 from engine.errors import EngineError
 from playground.conversation import Conversation
+from playground.conversations.reviving import revived
 from playground.exactness import Check, OneAtATime, check_session
+from playground.keeper import Keeper, passing_keeper
 from playground.limits import Refused
 from playground.models.engine_status import EngineFacts, EngineStatus, facts_of, held_bytes
 from playground.models.loading import Before, Load, Loading, Progress
@@ -41,9 +43,16 @@ class Service:
     """Owns the worker, the registry and the engine. What needs a model is passed in, so that tests need none."""
 
     def __init__(
-        self, settings: Settings, load: Load, chat_of: Callable[[Engine], ChatSession], check: Check = check_session
+        self,
+        settings: Settings,
+        load: Load,
+        chat_of: Callable[[Engine], ChatSession],
+        check: Check = check_session,
+        keeper: Keeper | None = None,
     ) -> None:
+        """Without a `keeper`, conversations are in memory alone. The service closes it."""
         self.settings = settings
+        self.keeper = keeper or passing_keeper()
         self._load = load
         self._chat_of = chat_of
         self._check = OneAtATime(check)
@@ -55,7 +64,7 @@ class Service:
         self._status = EngineStatus("loading", "Starting the engine")
         self._settled = threading.Event()
         self.worker = Worker(idle=self._sweep)
-        self.registry = Registry(self._new_conversation, self._dispose)
+        self.registry = Registry(self._new_conversation, self._dispose, self._revive)
 
     @property
     def engine(self) -> Engine | None:
@@ -114,6 +123,7 @@ class Service:
         self.worker.close()
         if self._engine is not None:
             self._engine.close()
+        self.keeper.close()
 
     def _load_beside(self, loading: Loading) -> None:
         loading.run()
@@ -158,6 +168,8 @@ class Service:
             self._close(former)
             del former
             give_back_memory()
+        for talk in self.registry.live():
+            talk.engine_is_here(engine)
 
     def _fail(self, loading: Loading, said: str) -> None:
         sentence, crowded = loading.why(), False
@@ -207,10 +219,13 @@ class Service:
         self._status = replace(self._status, version=self._status.version + 1, **changes)  # type: ignore[arg-type]
 
     def _new_conversation(self, sid: str) -> Conversation:
-        talk = Conversation(sid, self.worker, self._make_chat, self._check)
+        talk = Conversation(sid, self.worker, self._make_chat, self._check, self.keeper)
         with self._lock:
             self._talks.add(talk)
         return talk
+
+    def _revive(self, sid: str) -> Conversation | None:
+        return revived(sid, self.keeper, self._new_conversation, self.settings, self._engine)
 
     def _stop_turns(self) -> None:
         with self._lock:
@@ -229,6 +244,7 @@ class Service:
 
     def _sweep(self) -> None:
         self.registry.sweep()
+        self.keeper.sweep([talk.sid for talk in self.registry.live()])
 
 
 def load_from_settings(settings: Settings, progress: Progress) -> Engine:

@@ -23,13 +23,14 @@ def status_line(view: View, engine: EngineStatus, ahead: int, level: Level = "en
         return view.waiting.words(level)
     if view.running:
         return _running(view, engine, ahead)
+    unkept = f" This conversation is not being kept. {view.unkept}" if view.unkept else ""
     if view.notice:
-        return view.notice
+        return view.notice + unkept
     if engine.state == "loading":
         return f"{engine.sentence}. You can write already."
     if engine.state == "failed":
         return engine.sentence
-    return _ended(view.outcome) if view.outcome else "Ready when you are."
+    return (_ended(view.outcome) if view.outcome else "Ready when you are.") + unkept
 
 
 def _running(view: View, engine: EngineStatus, ahead: int) -> str:

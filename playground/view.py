@@ -40,6 +40,8 @@ class View:
     tok_s: float | None = None
     notice: str = ""
     """The last refusal or error, one sentence, or ''."""
+    unkept: str = ""
+    """Why what was said is not kept, one sentence, or ''."""
     outcome: Outcome | None = None
     waiting: Waiting | None = None
     """Where a turn in step mode waits for its visitor."""

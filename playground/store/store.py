@@ -147,6 +147,14 @@ class Store:
             connection.execute("DELETE FROM conversations WHERE sid = ?", (sid,))
         self._db.forget()
 
+    def expire(self, seconds: float, but: Collection[str] = ()) -> None:
+        """Forget what has not changed for so many seconds, except for the conversations of `but`."""
+        with self._db.write() as connection:
+            connection.execute(
+                "DELETE FROM conversations WHERE updated < ? AND sid NOT IN (SELECT value FROM json_each(?))",
+                (self._clock() - seconds, json.dumps(list(but))),
+            )
+
     def branches(self, sid: str) -> list[Branch]:
         """Its branches, oldest first."""
         return branches_of(self.load(sid))

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from engine.chat.detokenize import Detokenizer, Vocabulary
 from engine.chat.prompt import Answer
 from engine.chat.transcript import Exchange, Transcript
 from engine.events import Origin
@@ -34,19 +36,38 @@ def path_of(
     return out
 
 
-def transcript_of(talk: Talk, checkpoint: str) -> Transcript:
+def transcript_of(talk: Talk, checkpoint: str, tokenizer: Any = None) -> Transcript:
     """What the conversation shows, for a chat with `checkpoint`.
 
-    An answer keeps its ids if they are that checkpoint's. Otherwise all of its text stands behind none, and the next
-    prompt has it as text.
+    An answer keeps its ids if they are that checkpoint's and, where a `tokenizer` is given, say what its text says.
+    Otherwise all of its text stands behind none, and the next prompt has it as text.
     """
     exchanges: list[Exchange] = []
+    vocabulary = Vocabulary(tokenizer) if tokenizer is not None and any(n.said.tokens for n in talk.path) else None
     for node in talk.path:
         said = node.said
         if said.role == "user":
             exchanges.append(Exchange(said.content))
             continue
+        answer = Answer(said.tokens or (), said.content, said.rest)
         own = said.tokens is not None and said.checkpoint == checkpoint
-        answer = Answer(said.tokens or (), said.content, said.rest) if own else Answer((), said.content, said.content)
+        if not own or (vocabulary is not None and not spells(vocabulary, answer)):
+            answer = Answer((), said.content, said.content)
         exchanges[-1] = replace(exchanges[-1], answer=answer)
     return Transcript(talk.system or None, tuple(exchanges))
+
+
+def spells(vocabulary: Vocabulary, answer: Answer) -> bool:
+    """Whether an answer's ids say its text: a file from elsewhere may hold any, those of a turn's frame included.
+
+    Special tokens leave no text, so only the last may be one; and a text may lack a character that was cut in two.
+    """
+    before = answer.ids[:-1]
+    if any(token in vocabulary.special for token in before) or not all(map(vocabulary.known, answer.ids)):
+        return False
+    if not answer.text.endswith(answer.rest):
+        return False
+    stream = Detokenizer(vocabulary.tokenizer, vocabulary=vocabulary)
+    text = stream.push(answer.ids) + stream.flush()
+    shown = answer.text[: len(answer.text) - len(answer.rest)]
+    return text.removesuffix("\ufffd") == shown.removesuffix("\ufffd")

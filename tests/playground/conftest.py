@@ -27,6 +27,14 @@ class RunningApp:
     service: Service
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_data_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whatever a test keeps, programs that it starts included, never lands in the user's own folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAFTSCOPE_DATA", str(tmp_path_factory.mktemp("data")))
+        yield
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import events as ev
+from engine.chat.prompt import Answer
 from engine.chat.rewind_targets import RewindTarget
+from engine.chat.transcript import Exchange, Transcript
 from engine.errors import DrafterMismatch, SessionStateError
 from engine.sampling import SamplingParams
 from engine.telemetry import SpecTelemetry
@@ -140,6 +142,15 @@ class FakeDelta:
 OnTokens = Callable[[FakeDelta], bool]
 
 
+def transcript_of_texts(texts: list[str], system: str) -> Transcript:
+    """Questions and answers in turn, answers as text alone."""
+    pairs = [texts[at : at + 2] for at in range(0, len(texts), 2)]
+    return Transcript(
+        system or None,
+        tuple(Exchange(pair[0], Answer((), pair[1], pair[1]) if pair[1:] else None) for pair in pairs),
+    )
+
+
 class FakeChat:
     """Answers word 1, 2, 3, ... after each message; every third draft or so is rejected."""
 
@@ -170,6 +181,15 @@ class FakeChat:
     @property
     def rewind_targets(self) -> list[RewindTarget]:
         return [RewindTarget(pos, self._asked[pos], "prompt") for pos in self.session.points]
+
+    @property
+    def transcript(self) -> Transcript:
+        return transcript_of_texts([message["content"] for message in self.messages], self.system)
+
+    def restore(self, transcript: Transcript) -> None:
+        self.system = transcript.system or ""
+        self.messages = [dict(m) for m in transcript.messages if m["role"] != "system"]
+        self.turn, self.can_continue, self.session.points = None, transcript.waiting, []
 
     def set_system(self, text: str) -> None:
         self.system = text

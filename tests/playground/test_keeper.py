@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.chat import ChatSession
-from playground.keeper import Keeper
+from playground.keeper import Keeper, Kept
 from playground.limits import TurnOptions
 from playground.store import StoreError, open_store
 
@@ -34,7 +36,7 @@ def test_a_kept_conversation_goes_on_as_if_nothing_had_happened(engine, keeper):
     options = kept.options(FIRST)
     assert (options.max_new, options.stop, options.draft_len) == (20, ("x", "\n"), 3)
     again = ChatSession(engine)
-    again.restore(kept.transcript(str(engine.checkpoint.id)))
+    again.restore(kept.transcript(engine))
     assert again.messages == chat.messages
     assert again.send("And then?", 20).tokens == chat.send("And then?", 20).tokens
 
@@ -56,7 +58,10 @@ def test_another_checkpoints_ids_are_not_used(engine, keeper):
     keeper.save(SID, chat, None)
     kept = keeper.load(SID)
     assert kept is not None
-    (exchange,) = kept.transcript("someone/else").exchanges
+    theirs = replace(
+        kept.talk, nodes=tuple(replace(n, said=replace(n.said, checkpoint="else")) for n in kept.talk.nodes)
+    )
+    (exchange,) = Kept(theirs).transcript(engine).exchanges
     assert exchange.answer is not None and exchange.answer.ids == ()
     assert exchange.answer.text == chat.messages[-1]["content"]
 

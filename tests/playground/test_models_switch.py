@@ -19,7 +19,7 @@ from playground.settings import Settings
 from tests.playground.fakes import FakeChat, fake_check
 from tests.playground.model_loads import GatedLoads, eventually, running_service
 
-ANEW = "Another model was loaded; this begins anew."
+ANEW = "Another model was loaded: what was said is read again with your next message."
 LONG, SHORT = TurnOptions(max_new=600), TurnOptions(max_new=5)
 
 
@@ -75,7 +75,10 @@ def test_a_turn_that_has_begun_ends_on_its_own_engine_and_the_next_one_is_the_ne
         assert len(turn.result(20).tokens) == 600 and old.engine is loads.made[0]
         assert len(answer.result(5).tokens) == 5 and cast(Any, later.chat).engine is loads.made[1]
         assert app.wait(5) and old.session.closed
-        assert talk.view().notice == ANEW and talk.view().messages == ()
+        assert talk.view().notice == ANEW and talk.view().messages[0] == ("user", "hello")
+        talk.send("and now?", SHORT).result(5)
+        assert [text for role, text in talk.view().messages if role == "user"] == ["hello", "and now?"]
+        assert cast(Any, talk.chat).engine is loads.made[1]
 
 
 @pytest.mark.parametrize(
