@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from playground.text import plain
+
 if TYPE_CHECKING:
     from engine.chat.rewind_targets import RewindTarget
 
@@ -32,5 +34,6 @@ def choices_update(choices: Choices, *, changed: bool) -> Any:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
+    # A list is made ten times a second while an answer streams, so only the beginning is read.
+    line = " ".join(plain(text.strip()[: 4 * LABEL_CHARS]).split())
     return line if len(line) <= LABEL_CHARS else line[: LABEL_CHARS - 1] + "\u2026"

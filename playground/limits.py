@@ -12,6 +12,7 @@ from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
 from engine.sampling import SamplingParams
 from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
+from playground.text import well_formed
 
 Overshoot = Literal["keep", "trim"]
 Verify = Literal["rejection", "coupled"]
@@ -115,7 +116,7 @@ def check_message(message: object) -> str:
         raise Refused(
             f"The message has {len(message):,} characters; the most is {MESSAGE_CHARS:,}. Shorten it and send again."
         )
-    return message
+    return well_formed(message)
 
 
 def stop_lines(text: object) -> list[str]:
@@ -143,7 +144,7 @@ def _stop(stop: object) -> tuple[str, ...]:
     if not isinstance(stop, list | tuple):
         raise Refused("Stop strings must be a list of texts.")
     try:
-        return check_stop(stop)
+        return tuple(well_formed(text) for text in check_stop(stop))
     except EngineError as error:
         raise Refused(str(error)) from None
 
@@ -153,7 +154,7 @@ def _system(system: object) -> str:
         raise Refused("The system message must be text.")
     if len(system) > MESSAGE_CHARS:
         raise Refused(f"The system message has {len(system):,} characters; the most is {MESSAGE_CHARS:,}.")
-    return system if system.strip() else ""
+    return well_formed(system) if system.strip() else ""
 
 
 def _seed(seed: object) -> object:

@@ -14,9 +14,15 @@ _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n]*)$")
 _INLINE = re.compile(r"(?<!`)(`+)(?!`)([^\n]*?[^`\n])\1(?!`)")
 _TAGLIKE = re.compile(r"<(?=[A-Za-z/!?])")
 _UNSAFE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_LONE = re.compile("[\ud800-\udfff]")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Overrides and isolates that could reorder the page around the text."""
 _MARKDOWN = re.compile(r"[&<>*_\[\]()!~`\\|$:#]")
+
+
+def well_formed(text: str) -> str:
+    """`text` without lone surrogates: no tokenizer, file or page can carry one, so U+FFFD stands in its place."""
+    return _LONE.sub("\ufffd", text)
 
 
 def plain(text: str) -> str:

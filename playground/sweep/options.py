@@ -10,6 +10,7 @@ from playground.race.names import offered
 from playground.settings import Settings
 from playground.store.values import short_line
 from playground.sweep.prompts import CATEGORIES, PROMPTS, Prompt, own_prompts
+from playground.text import well_formed
 
 LEAST_NEW, MOST_NEW, FIRST_NEW = 8, 512, 48
 MOST_REPEATS, FIRST_REPEATS = 9, 3
@@ -85,7 +86,7 @@ def check_sweep(
         prompts=_prompts(categories, lines),
         max_new=check_number("New tokens", max_new, LEAST_NEW, MOST_NEW),
         repeats=check_number("Repeats", repeats, 1, MOST_REPEATS),
-        name=short_line(name, NAME_CHARS) if isinstance(name, str) else "",
+        name=short_line(well_formed(name), NAME_CHARS) if isinstance(name, str) else "",
     )
     if options.passes > MOST_PASSES:
         raise Refused(
@@ -125,7 +126,7 @@ def _prompts(categories: object, lines: object) -> tuple[Prompt, ...]:
         raise Refused(f"Kinds of prompts must be among {', '.join(CATEGORIES)}.")
     if not isinstance(lines, str):
         raise Refused("Your own prompts must be text, one a line.")
-    own = own_prompts(lines)
+    own = own_prompts(well_formed(lines))
     if len(own) > MOST_LINES:
         raise Refused(f"There are {len(own)} prompts of your own; the most is {MOST_LINES}.")
     long = next((prompt for prompt in own if len(prompt.text) > LINE_CHARS), None)

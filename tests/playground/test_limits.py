@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.sampling import SamplingParams
+from playground.choices import message_choices
 from playground.handlers import shown_options
 from playground.limits import (
     OPTIONS,
@@ -181,3 +182,12 @@ def test_stop_strings_survive_their_box() -> None:
     stops = ["END", "\n\n", "a\tb", "C:\\new", " two words ", "\\n"]
     assert stop_lines(stop_text(stops)) == stops
     assert stop_lines("User:\n\n\\n\\n\n") == ["User:", "\n\n"] and stop_lines(None) == stop_lines("") == []
+
+
+def test_what_no_tokenizer_and_no_page_can_carry_is_replaced_on_the_way_in() -> None:
+    half = "half \ud83d"
+    options = check_options(**GOOD, system=half, stop=[half], settings=Settings())
+    for text in (check_message(half), options.system, *options.stop):
+        assert text == "half \ufffd"
+    label = message_choices([f"a\n{half}\u202e b"])[0][0]
+    assert label == "1. a half \ufffd b"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playground.text import html, inert, plain
+from playground.text import html, inert, plain, well_formed
 
 OURS = re.compile(r"</?(?:code|pre)>")
 EVIL = (
@@ -85,3 +85,7 @@ def test_characters_that_no_page_can_carry_are_replaced() -> None:
 
 def test_html_escapes_for_attributes_too() -> None:
     assert html("""<b a="1" b='2'>&</b>""") == "&lt;b a=&quot;1&quot; b=&#39;2&#39;&gt;&amp;&lt;/b&gt;"
+
+
+def test_lone_surrogates_alone_are_replaced() -> None:
+    assert well_formed("a\ud83d \ude00b \U0001f600 \x00 \u202e") == "a\ufffd \ufffdb \U0001f600 \x00 \u202e"
