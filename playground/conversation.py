@@ -17,6 +17,7 @@ from playground.calls import Calls
 from playground.conversations.continuity import Continuity
 from playground.drafter_choice import DrafterChoice
 from playground.exactness import Check, check_session, verdict
+from playground.inspector.recording import recorded
 from playground.limits import Refused, TurnOptions, check_number
 from playground.sentences import NOT_READ_YET, NOTHING, NOTHING_TO_CHECK
 from playground.stepping import Stepping
@@ -51,6 +52,8 @@ class Conversation:
         """What the pages' panels are fed from."""
         self.options: TurnOptions | None = None
         """Settings of the latest turn, for a page that comes back; None before the first."""
+        self.alternatives: bool | None = None
+        """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
         self._worker = worker
         self._make_chat = make_chat
         self._check = check
@@ -197,6 +200,12 @@ class Conversation:
         if self.options is not None:
             self.options = replace(self.options, drafter=drafter, draft_len=draft_len)
 
+    def record_alternatives(self, on: bool) -> None:
+        """Record the most probable tokens of each round or not, from the next round on."""
+        self.alternatives, chat = on, self._chat
+        if chat is not None:
+            chat.session.alternatives = recorded(chat.engine, on)
+
     def stop(self) -> None:
         """End the running turn or check at the next poll: within one forward. Harmless when idle."""
         self._calls.stop()
@@ -256,6 +265,7 @@ class Conversation:
         if options.system != self._system:
             self._chat.set_system(options.system)
             self._system = options.system
+        self._chat.session.alternatives = recorded(self._chat.engine, self.alternatives)
         self.options = options
         self.stepping.begin()
         self._calls.update(phase="prefill")

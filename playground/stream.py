@@ -40,6 +40,11 @@ class DeltaStream:
         """Deltas made so far; the number of the latest."""
         return self._count
 
+    @property
+    def feed(self) -> PanelFeed:
+        """Where the deltas come from, for a closer look; it has a lock of its own."""
+        return self._feed
+
     def pump(self, mark: Hashable, status: Callable[[], LiveStatus]) -> None:
         """Make a delta if `mark` has changed and the last one is not too young."""
         with self._lock:

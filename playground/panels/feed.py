@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from engine import events as ev
 from engine.telemetry import SpecTelemetry
@@ -26,6 +26,16 @@ from playground.panels.status import LiveStatus
 from playground.panels.timeline import TRANSITIONS, Timeline
 from playground.panels.token_text import Tokenizer, TokenTexts
 from playground.panels.tokens_model import TokensModel
+
+T = TypeVar("T")
+
+
+class Looked(NamedTuple):
+    """What a closer look at a stream finds: its numbers, its tokens, and the texts of their ids."""
+
+    numbered: SinceClear
+    tokens: TokensModel
+    texts: TokenTexts
 
 
 class PanelFeed:
@@ -77,6 +87,11 @@ class PanelFeed:
         with self._lock:
             self._sent = {}  # this page now shows readings that no delta carried: changes are counted afresh
             return _dumps(self._head() | self._everything(status))
+
+    def look(self, stream: object, see: Callable[[Looked], T]) -> T | None:
+        """What `see` makes of it while nothing changes; None unless `stream` is the name of the present stream."""
+        with self._lock:
+            return see(Looked(self._numbered, self.tokens, self._text)) if stream == self._stream else None
 
     def _head(self) -> dict[str, Any]:
         return {"sid": self.sid, "e": self._stream, "n": self._n}

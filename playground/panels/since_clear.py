@@ -24,6 +24,15 @@ class SinceClear:
         """The first round, burst and turn after this are number 0."""
         self._base = dict.fromkeys(COUNTED)
 
+    def original(self, name: str, number: int) -> int:
+        """The session's own number of round, burst or turn `number` as the page counts it; -1 while there is none."""
+        base = self._base[name]
+        return -1 if base is None or number < 0 else number + base
+
+    def shown(self, name: str, number: int) -> int:
+        """The page's number of what the session counts as `number`; changes nothing."""
+        return max(-1, number - (self._base[name] or 0))
+
     def __call__(self, event: E) -> E:
         """The event, renumbered."""
         changes = {name: self._number(name, event) for name in COUNTED if getattr(event, name, -1) >= 0}

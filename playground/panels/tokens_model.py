@@ -1,22 +1,25 @@
-"""The last turn's tokens, rebuilt from trace events alone: each with its origin, its round and its place.
+"""The turns' tokens, rebuilt from trace events alone: each with its origin, its round and its place.
 
 The sum of it: a turn's first token comes from its last prefill chunk or from a promoted prediction; every round
 adds its accepted drafts and the trunk's own token, less what a trim dropped; overshoot is a mark on the tail;
 a rewind or a dropped pending token cuts the list at a history index. The result equals `Turn.tokens` followed
-by `Turn.hidden`.
+by `Turn.hidden`. Turns before the last one stay readable, the newest of them, as they ended.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
 from engine import events as ev
 
 ORIGINS: tuple[ev.Origin, ...] = ("first", "draft", "bonus", "correction")
+PAST = 20_000
+"""Tokens of earlier turns that are kept, and a hundredth as many turns; the oldest turns go first."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TurnToken:
     """One emitted token. `index` is its place in the session's history; `column` counts verify columns from 0."""
 
@@ -34,14 +37,55 @@ class TurnToken:
         return [self.id, ORIGINS.index(self.origin), self.round, self.column, int(self.hidden)]
 
 
-class TokensModel:
-    """Reduces events to the tokens of the last turn."""
+@dataclass
+class PastTurn:
+    """An earlier turn. `number` counts from 0 and never means another one; `gone`: a rewind dropped its rows."""
 
-    def __init__(self) -> None:
+    number: int
+    turn: int
+    tokens: list[TurnToken]
+    gone: bool = False
+
+
+class PastTurns:
+    """Earlier turns, oldest first, bounded by their tokens."""
+
+    def __init__(self, most: int = PAST) -> None:
+        self.kept: deque[PastTurn] = deque()
+        self._most, self._tokens, self._next = most, 0, 0
+
+    def add(self, turn: int, tokens: list[TurnToken], gone: bool = False) -> None:
+        """One more; one without a token is none."""
+        if not tokens:
+            return
+        self.kept.append(PastTurn(self._next, turn, tokens, gone))
+        self._next += 1
+        self._tokens += len(tokens)
+        while len(self.kept) > 1 and (self._tokens > self._most or len(self.kept) > self._most // 100):
+            self._tokens -= len(self.kept.popleft().tokens)
+
+    def cut(self, index: int) -> None:
+        """History from `index` on is dropped."""
+        for past in reversed(self.kept):
+            if past.gone:
+                continue
+            if past.tokens[-1].index < index:
+                return
+            past.gone = past.tokens[0].index >= index
+
+
+class TokensModel:
+    """Reduces events to the tokens of the last turn, and of those before it."""
+
+    def __init__(self, past: int = PAST) -> None:
+        """`past`: tokens of earlier turns to keep."""
+        self.past = PastTurns(past)
         self.turn = -1
         self.tokens: list[TurnToken] = []
         self._opening: tuple[int, list[TurnToken]] | None = None
         """What stood before a turn that has no token yet: a turn cancelled in its prefill never was."""
+        self._dropped: list[TurnToken] = []
+        """Carried tokens let go just now: a rewind says so a moment before it says how far it goes."""
         self._sent: list[TurnToken] = []
         self._sent_turn = -1
 
@@ -52,14 +96,15 @@ class TokensModel:
                 self._opening = (self.turn, self.tokens)
                 self.turn, self.tokens = event.turn, []
             case ev.PrefillEvent(first=int(first)):
-                self._opening = None
+                self._opened()
                 self._emit(first, "first", -1, 0, event.pos + event.tokens)
             case ev.RoundEvent():
                 self._round(event)
             case ev.PendingEvent(transition="promote"):
-                self._opening = None
+                self._opened()
                 self._emit(event.token, self._promoted(), -1, 0, event.pos)
             case ev.PendingEvent(transition="drop", via="rewind" | "continue"):
+                self._dropped = [token for token in self.tokens if token.index >= event.pos]
                 self._cut(event.pos)  # what a trim dropped was never emitted; its round says so
             case ev.OvershootEvent():
                 self._overshoot(event)
@@ -67,7 +112,7 @@ class TokensModel:
                 self.turn, self.tokens = self._opening
                 self._opening = None
             case ev.RewindEvent():
-                self._cut(0 if event.cause in ("clear", "prime") else event.to)
+                self._rewind(event)
 
     @property
     def visible(self) -> list[int]:
@@ -102,7 +147,24 @@ class TokensModel:
         return "bonus" if self.tokens else "first"
 
     def _emit(self, token: int, origin: ev.Origin, round_: int, column: int, index: int) -> None:
+        self._dropped = []
         self.tokens.append(TurnToken(token, origin, round_, column, index))
+
+    def _opened(self) -> None:
+        """The turn that was asked for has its first token: the one before it is an earlier one now."""
+        if self._opening is not None:
+            self.past.add(*self._opening)
+            self._opening = None
+
+    def _rewind(self, event: ev.RewindEvent) -> None:
+        """A prime computes the rows of earlier answers again; any other way back drops them."""
+        begin = 0 if event.cause in ("clear", "prime") else event.to
+        whole, self._dropped = self.tokens + self._dropped, []
+        if event.cause != "prime":
+            self.past.cut(begin)
+        self._cut(begin)
+        if whole and not self.tokens:
+            self.past.add(self.turn, whole, gone=event.cause != "prime")
 
     def _cut(self, index: int) -> None:
         self.tokens = [token for token in self.tokens if token.index < index]
