@@ -16,7 +16,7 @@ from engine.trace import Trace, TraceHeader
 
 LONGEST_WAIT_S = 2.0
 """A longer pause between two events is shortened to this."""
-SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+SPEEDS = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True)

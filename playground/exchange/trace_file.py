@@ -23,6 +23,7 @@ from playground.exchange.errors import ExchangeError
 from playground.exchange.strict_json import Strict, parse, problem_of, require_known, text_of
 from playground.exchange.token_ids import ids_of
 from playground.exchange.trace_check import check_events
+from playground.exchange.trace_private import header_without_secrets, without_secrets
 from playground.panels.token_text import Tokenizer, TokenTexts
 from playground.store.checks import clean
 
@@ -58,11 +59,11 @@ def export_trace(trace: Trace, tokenizer: Tokenizer | None = None, *, compressed
     """The file. Without a tokenizer it has the texts that the trace brought along, if any.
 
     Where all events would make it larger than what an import takes, the oldest are left out, as the bounded trace
-    itself does; the first `seq` says how many. May be called while the session runs.
+    itself does; the first `seq` says how many. Paths and keys stay here. May be called while the session runs.
     """
     events = trace.since(0)
-    lines = [_line(event) for event in events]
-    header = dataclasses.replace(trace.header, pieces=_pieces(trace, events, tokenizer))
+    lines = [_line(without_secrets(event)) for event in events]
+    header = dataclasses.replace(header_without_secrets(trace.header), pieces=_pieces(trace, events, tokenizer))
     first = clean(next(Trace(header).export()))
     room, start = LARGEST_FILE - len(first) - 1, len(lines)
     while start and room > len(lines[start - 1]):
@@ -77,7 +78,12 @@ def import_trace(data: bytes) -> Trace:
 
     At most 64 MiB are decompressed, whatever the file claims. `PanelFeed` can take any trace that this returns.
     """
-    lines = text_of(_unpacked(data), LARGEST_FILE, WHAT).split("\n")
+    return trace_of(unpacked(data))
+
+
+def trace_of(data: bytes) -> Trace:
+    """The trace of a file that is not compressed (any more). Raises `ExchangeError` as `import_trace` does."""
+    lines = text_of(data, LARGEST_FILE, WHAT).split("\n")
     if lines[-1] == "":
         lines.pop()
     if len(lines) > CAPACITY + 1:
@@ -96,7 +102,8 @@ def import_trace(data: bytes) -> Trace:
     return trace
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes) -> bytes:
+    """The lines of a file, plain or gzip. Raises `ExchangeError` when it holds too much or is damaged."""
     if not data.startswith(GZIP):
         return data
     if len(data) > LARGEST_PACKED:

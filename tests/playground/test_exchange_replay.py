@@ -42,12 +42,20 @@ def with_times(*times: float) -> Recording:
 
 
 @settings(max_examples=60, deadline=None)
-@given(actions, st.lists(st.integers(0, 200), min_size=1, max_size=8), st.sampled_from([1, 20, 400]))
-def test_however_one_gets_there_a_position_shows_the_same(codes: list[int], stops: list[int], leap: int) -> None:
+@given(
+    actions,
+    st.lists(st.integers(0, 200), min_size=1, max_size=8),
+    st.sampled_from([1, 20, 400]),
+    st.sampled_from([1, 5, 1000]),
+)
+def test_however_one_gets_there_a_position_shows_the_same(
+    codes: list[int], stops: list[int], leap: int, every: int
+) -> None:
     recording = recording_of(codes)
-    feed, page = ReplayFeed("r", recording), Page()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(replay_feed, "LEAP", leap)
+        patch.setattr(replay_feed, "EVERY", every)
+        feed, page = ReplayFeed("r", recording), Page()
         for stop in stops:
             page.take(feed.seek(stop))
     direct, live = Page(), PanelFeed("r", WordTokenizer())
@@ -58,6 +66,24 @@ def test_however_one_gets_there_a_position_shows_the_same(codes: list[int], stop
     assert page.seen() == direct.seen() == again.seen()
     assert direct.texts.items() <= page.texts.items()
     assert feed.index == recording.inside(stops[-1])
+    straight = ReplayFeed("r", recording)
+    straight.seek(stops[-1])
+    assert feed.talk() == straight.talk()
+
+
+def test_keyframes_that_share_what_changes_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Teeth of the above: the same object at every keyframe is one that has gone on since."""
+    recording = recording_of([12, 9, 20, 36, 9, 33] * 8)
+    monkeypatch.setattr(replay_feed, "EVERY", 5)
+    monkeypatch.setattr(replay_feed, "LEAP", 1)
+    shown = []
+    for copy in (replay_feed.copied, lambda known: known):
+        monkeypatch.setattr(replay_feed, "copied", copy)
+        feed, page = ReplayFeed("r", recording), Page()
+        for stop in (len(recording.events), 40):
+            page.take(feed.seek(stop))
+        shown.append(page.seen())
+    assert shown[0] != shown[1]
 
 
 def test_a_page_goes_back_without_asking_for_anything() -> None:
