@@ -3,7 +3,7 @@
 function createFrame(root, { name, title, about, empty, height, key = () => [] }) {
   const host = el('div', { class: 'ds-plot' });
   const emptyNote = el('p', { class: 'ds-empty', text: empty });
-  const image = el('div', { class: 'ds-chart', role: 'img', 'aria-label': `${title}. ${empty}` }, host, emptyNote);
+  const image = el('div', { class: 'ds-chart', role: 'figure', 'aria-label': `${title}. ${empty}` }, host, emptyNote);
   const table = createTable(title, () => frame.redraw());
   const tools = el('div', { class: 'ds-tools' });
   const toggle = el('button', { type: 'button', class: 'ds-button', 'aria-pressed': 'false', text: 'Table', onclick: () => {

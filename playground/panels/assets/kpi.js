@@ -8,7 +8,7 @@ function createFigures(root) {
     const value = el('dd', { 'aria-describedby': `ds-formula-${key}`, text: '—' });
     const extra = el('span', { class: 'ds-extra' });
     cells[key] = { value, extra };
-    line.append(el('div', { class: 'ds-figure', 'data-figure': key, title: formula }, el('dt', { text: label }), value, extra));
+    line.append(el('div', { class: 'ds-figure', 'data-figure': key, title: formula }, el('dt', {}, label, extra), value));
     help.append(el('dt', { text: label }), el('dd', { id: `ds-formula-${key}`, text: formula }));
   }
   const meter = el('span', { class: 'ds-meter', 'aria-hidden': 'true' }, el('span'));
