@@ -11,7 +11,17 @@ function createStore() {
     stamp: { panels: 0, tokens: 0, figures: 0 },
   });
   const KEEP = { rounds: 20000, marks: 4000 };
-  const store = { state: emptyState(), applied: 0, resyncs: 0, onChange: () => {}, afterDelta: () => {} };
+  // `state` is what is shown: its own, or for a while that of a guest, another store fed by a recorded trace. Deltas of
+  // the live session go on arriving meanwhile, and are there when the guest has left.
+  let own = emptyState();
+  const store = { guest: null, applied: 0, resyncs: 0, onChange: () => {}, afterDelta: () => {}, another: createStore };
+  Object.defineProperty(store, 'state', { get: () => (store.guest ? store.guest.state : own) });
+  store.show = (guest) => {
+    store.guest = guest;
+    if (guest) Object.assign(guest, { onChange: (atOnce) => store.onChange(atOnce), afterDelta: () => store.afterDelta() });
+    store.afterDelta();
+    store.clock?.redraw();
+  };
   let askServer = null, asking = false, waiting = [];
 
   const trim = (list, most) => { if (list.length > most) list.splice(0, list.length - most + (most >> 2)); };
@@ -50,12 +60,12 @@ function createStore() {
 
   function apply(d) {
     if (d.full) {
-      const { stamp } = store.state;
-      store.state = Object.assign(emptyState(), { stamp });
+      const { stamp } = own;
+      own = Object.assign(emptyState(), { stamp });
       const first = (d.r[0]?.[0] ?? 0) + 1 - d.old.length;
-      d.old.forEach((fates, i) => store.state.rounds.push({ r: first + i, fates }));
+      d.old.forEach((fates, i) => own.rounds.push({ r: first + i, fates }));
     }
-    const state = store.state;
+    const state = own;
     Object.assign(state, { sid: d.sid, e: d.e, n: d.n });
     for (const group of ['f', 's', 'a', 'c', 'g', 'y']) if (d[group]) Object.assign(state[group], d[group]);
     if (d.v) Object.assign(state.texts, d.v);
@@ -81,12 +91,12 @@ function createStore() {
 
   // A delta fits when it follows the last one, or opens a stream on a page that has nothing of it.
   function fits(d) {
-    const state = store.state;
+    const state = own;
     const same = d.sid === state.sid && d.e === state.e;
     if (d.full) return !same || d.n >= state.n ? 'apply' : 'skip';
     if (!same) {
       if (d.n !== 1) return 'resync';
-      store.state = Object.assign(emptyState(), { stamp: state.stamp });
+      own = Object.assign(emptyState(), { stamp: state.stamp });
       return 'apply';
     }
     if (d.n <= state.n) return 'skip';
@@ -113,10 +123,10 @@ function createStore() {
     if (!d || typeof d.sid !== 'string') return;
     const verdict = fits(d);
     if (verdict === 'apply') {
-      const wasRunning = store.state.s.running;
+      const wasRunning = own.s.running;
       apply(d);
       store.afterDelta();
-      store.onChange(wasRunning && !store.state.s.running); // the end of a turn is drawn at once, with the line that says so
+      store.onChange(wasRunning && !own.s.running); // the end of a turn is drawn at once, with the line that says so
     }
     if (verdict === 'resync') { waiting.push(text); trim(waiting, 400); resync(d.sid); }
   };
