@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from playground import tab, trace_row
+from playground import shortcuts, tab, trace_row
 from playground.api import Endpoints
 from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
@@ -68,6 +68,7 @@ class Page:
         with gr.Column(elem_id="top"):
             gr.HTML(INTRO)
             self.engine = gr.HTML(engine_line(service.status), elem_id="engine")
+            gr.HTML("", **shortcuts.options())
         with gr.Row(elem_id="main"):
             with gr.Column(scale=5, min_width=320, elem_id="left"):
                 self._talk()

@@ -9,6 +9,7 @@ from gradio.themes.utils import colors, sizes
 
 FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
 MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
+SHEETS = ("page.css", "shortcuts.css")
 
 
 def theme() -> Base:
@@ -60,4 +61,5 @@ def theme() -> Base:
 
 def style_sheet() -> str:
     """The page's own CSS."""
-    return (files("playground") / "assets" / "page.css").read_text(encoding="utf-8")
+    folder = files("playground") / "assets"
+    return "".join((folder / name).read_text(encoding="utf-8") for name in SHEETS)
