@@ -8,13 +8,16 @@ import gradio as gr
 
 from playground import shortcuts, tab, trace_row
 from playground.api import Endpoints
+from playground.conversations.tab import Conversations
 from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
 from playground.history_controls import HistoryControls
 from playground.models.controls import ModelControls
+from playground.openings import Openings
 from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
 from playground.race.tab import RaceTab
+from playground.reading_level import ReadingLevel
 from playground.service import Service
 from playground.status import engine_line
 from playground.step_controls import StepControls
@@ -55,34 +58,16 @@ class Page:
     def __init__(self, service: Service, handlers: Handlers) -> None:
         self._handlers = handlers
 
-        def resync(data: object) -> str:  # Gradio marks server functions, and a bound method takes no mark
-            return handlers.resync(data)
-
-        def news(data: object) -> int | None:
-            return handlers.news(data)
-
-        def trace_lines(data: object) -> str:
-            return handlers.trace_lines(data)
-
         self.sid = gr.Textbox(visible="hidden", elem_id="sid", label="Session")
         with gr.Column(elem_id="top"):
-            gr.HTML(INTRO)
+            with gr.Row(elem_id="title"):
+                gr.HTML(INTRO)
+                self.level = ReadingLevel(service)
             self.engine = gr.HTML(engine_line(service.status), elem_id="engine")
             gr.HTML("", **shortcuts.options())
-        with gr.Row(elem_id="main"):
-            with gr.Column(scale=5, min_width=320, elem_id="left"):
-                self._talk()
-                self.history = HistoryControls()
-                self.controls = decoding_controls(service.settings, default_options(service))
-                self.options = list(self.controls.values())
-                self.steps = StepControls(service)
-                self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
-                self.back = gr.HTML("", **_BACK, server_functions=[news])
-            with gr.Column(scale=6, min_width=320, elem_id="right"):
-                self.kpi = _view(figure_assets())
-                self.panels = _view(panel_assets(), server_functions=[resync])
-
         with gr.Tabs(elem_id="workbench"):
+            with gr.Tab("Chat", id="chat_tab"):
+                self._chat(service)
             self.race = RaceTab(service)
             self.sweep = SweepTab(service)
             with gr.Tab("Models"):
@@ -93,7 +78,11 @@ class Page:
         do = self._handlers
         quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
         told = [self.sid, self.trace, self.refusal, *self.options]
-        opened = page.load(do.open, [self.sid], told, js=tab.OPEN, **quick)
+        opened = Openings(
+            page.load(do.open, [self.sid], told, js=tab.OPEN, **quick),
+            self.kept.view.select(do.open_chosen, None, told, **quick),
+            self.fresh.click(do.open_new, None, told, **quick),
+        )
         opened.then(None, [self.sid], None, js=tab.KEEP, **quick)
         say = [self.message, self.sid, *self.options]
         sends = [
@@ -109,6 +98,7 @@ class Page:
             self.clear.click(do.clear, [self.sid], [self.refusal], **quick),
             *self.history.wire(do, self.sid, self.options, self.refusal, quick),
             self.check.click(do.check, [self.sid], [self.refusal], **quick),
+            self.kept.view.input(lambda: "", None, [self.refusal], **quick),
         ]
         for control in (self.controls["drafter"].input, self.controls["draft_len"].release):
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
@@ -116,6 +106,7 @@ class Page:
         self.sweep.wire(self.sid, opened)
         self.models.wire(self.sid, opened, self.controls["drafter"])
         self.steps.wire(self.sid, self.refusal, quick)
+        self.level.wire(page, self.sid, opened, quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
             shown = follow(
@@ -127,8 +118,38 @@ class Page:
                 concurrency_limit=None,
                 trigger_mode="multiple",
             )
-            shown.then(do.settle, [self.sid, self.message, self.refusal], [self.message, self.refusal], **quick)
+            settled = shown.then(
+                do.settle, [self.sid, self.message, self.refusal], [self.message, self.refusal], **quick
+            )
+            settled.then(self.kept.news, [self.sid], [self.kept.view], **quick)
         page.unload(do.left)
+
+    def _chat(self, service: Service) -> None:
+        """The conversation, and the live view of its session beside it."""
+        do = self._handlers
+
+        def resync(data: object) -> str:  # Gradio marks server functions, and a bound method takes no mark
+            return do.resync(data)
+
+        def news(data: object) -> int | None:
+            return do.news(data)
+
+        def trace_lines(data: object) -> str:
+            return do.trace_lines(data)
+
+        with gr.Row(elem_id="main"):
+            with gr.Column(scale=5, min_width=320, elem_id="left"):
+                self._talk()
+                self.history = HistoryControls()
+                self.kept = Conversations(service)
+                self.controls = decoding_controls(service.settings, default_options(service))
+                self.options = list(self.controls.values())
+                self.steps = StepControls(service)
+                self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
+                self.back = gr.HTML("", **_BACK, server_functions=[news])
+            with gr.Column(scale=6, min_width=320, elem_id="right"):
+                self.kpi = _view(figure_assets())
+                self.panels = _view(panel_assets(), server_functions=[resync])
 
     def _outputs(self) -> list[Any]:
         return [
@@ -183,6 +204,7 @@ class Page:
             self.again = gr.Button("Regenerate", size="sm", elem_id="regenerate", scale=0, interactive=False)
             self.check = gr.Button("Check exactness", size="sm", elem_id="check", scale=0, interactive=False)
             self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
+            self.fresh = gr.Button("New", size="sm", elem_id="new", scale=0)
         self.gauge = gr.HTML("", elem_id="gauge")
         self.tokens = _view(token_assets())
 

@@ -1,4 +1,4 @@
-"""Step mode in the page: the pace of a turn, the words it is told in, and the button that goes on."""
+"""Step mode in the page: the pace of a turn, and the button that goes on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import gradio as gr
 
 from playground.limits import Refused
 from playground.service import Service
-from playground.step_words import LEVELS
 from playground.stepping import PACES
 
 PACE_LABELS = {"run": "Run on", "round": "Round by round", "stage": "Stage by stage"}
-LEVEL_LABELS = {"engineer": "Engineer", "student": "Student"}
 
 
 class StepControls:
@@ -29,38 +27,28 @@ class StepControls:
                 min_width=200,
                 info="An answer then waits before every round, or before draft, verify, accept and commit.",
             )
-            self.level = gr.Radio(
-                [(LEVEL_LABELS[level], level) for level in LEVELS],
-                value="engineer",
-                label="Words",
-                elem_id="level",
-                min_width=160,
-                info="The same facts for who knows the field, or learns it.",
-            )
             self.step = gr.Button("Step", elem_id="step", scale=0)
 
     def wire(self, sid: gr.Textbox, refusal: gr.HTML, quick: dict[str, Any]) -> None:
         """Connect the controls; a turn that waits shows itself in the status line."""
 
-        def paced(sid: str, pace: object, level: object) -> str:
-            return self.set(sid, pace, level)
+        def paced(sid: str, pace: object) -> str:
+            return self.set(sid, pace)
 
         def stepped(sid: str) -> str:
             return self.go_on(sid)
 
-        for control in (self.pace, self.level):
-            control.input(paced, [sid, self.pace, self.level], [refusal], **quick)
+        self.pace.input(paced, [sid, self.pace], [refusal], **quick)
         self.step.click(stepped, [sid], [refusal], **quick)
 
-    def set(self, sid: str, pace: object, level: object) -> str:
-        """Change pace and words. Returns a refusal, or ''."""
+    def set(self, sid: str, pace: object) -> str:
+        """Change the pace. Returns a refusal, or ''."""
         try:
             stepping = self._service.registry.get(sid).stepping
         except Refused as refused:
             return str(refused)
-        if pace not in PACES or level not in LEVELS:
-            return "Choose one of the paces and words that are offered."
-        stepping.set_level(level)
+        if pace not in PACES:
+            return "Choose one of the paces that are offered."
         stepping.set_pace(pace)
         return ""
 

@@ -16,6 +16,8 @@ class Figure:
     label: str
     formula: str
     """One or two sentences for the tooltip, the description and the help list."""
+    plain: str
+    """The same for a reader who is new to the field."""
 
 
 FIGURES = (
@@ -23,40 +25,54 @@ FIGURES = (
         "tokens_per_second",
         "tokens/s",
         "Tokens emitted per second of decoding, averaged over the last seconds. Prefill is not counted.",
+        "How fast the answer is written. A token is a piece of a word.",
     ),
     Figure(
         "tokens_per_round",
         "tokens per round",
         "emitted ÷ rounds, over all rounds. Without speculation it is 1: each verify forward yields one token.",
+        "How many tokens each step of the model gives. Without a helper it is always 1; the rest is the gain.",
     ),
     Figure(
         "mean_acceptance_length",
         "mean acceptance length",
         "1 + accepted ÷ rounds that had drafts. The 1 is the trunk's own token, which every such round adds.",
+        "The same, counting only steps in which the helper had a guess.",
     ),
     Figure(
         "draft_acceptance_rate",
         "draft acceptance rate",
         "accepted ÷ drafted: the share of all proposed tokens that the trunk agreed with.",
+        "How many of the helper's guesses were right.",
     ),
-    Figure("rounds", "rounds", "Verify forwards of the trunk in this session, those without drafts included."),
+    Figure(
+        "rounds",
+        "rounds",
+        "Verify forwards of the trunk in this session, those without drafts included.",
+        "How many steps the model has taken so far.",
+    ),
     Figure(
         "overshoot",
         "overshoot",
         "Tokens past the budget of new tokens: those held in the caches and not shown now, and all so far.",
+        "Tokens worked out past the end of the answer, kept aside in case you continue.",
     ),
     Figure(
         "pending",
         "pending state",
         "PENDING: the last emitted token has no row in the caches yet; the next round takes it as its column 0. "
         "PREDICTED: every token has its row and the next one is known. FRESH: nothing yet.",
+        "Whether the newest token still waits to be read by the next step.",
     ),
     Figure(
         "rewind_points",
         "rewind points",
         "Positions, in tokens, that the session can return to without computing anything again.",
+        "Places in the conversation that one can go back to at once.",
     ),
-    Figure("context", "context used", "Rows in the caches ÷ rows they can hold."),
+    Figure(
+        "context", "context used", "Rows in the caches ÷ rows they can hold.", "How much of the model's memory is full."
+    ),
 )
 
 

@@ -15,7 +15,7 @@ function createFrame(root, { name, title, about, empty, height, key = () => [] }
   let says = '', latest = { head: [], rows: () => [] };
   const save = createSaveMenu({
     name, title,
-    data: () => ({ panel: name, title, about, says, saved: new Date().toISOString(), rows: recordsOf(latest.head, latest.rows(Infinity)) }),
+    data: () => ({ panel: name, title, about, says, saved: new Date().toISOString(), ...frame.also(), rows: recordsOf(latest.head, latest.rows(Infinity)) }),
     async picture() {
       const drawings = [await plot.picture(), ...frame.pictures.map((make) => make())].filter(Boolean);
       const colours = readPalette(node);
@@ -24,11 +24,18 @@ function createFrame(root, { name, title, about, empty, height, key = () => [] }
   });
   tools.append(toggle, save);
   const node = el('section', { class: 'ds-panel', 'data-panel': name },
-    el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about', text: about }), image, table.node);
+    el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about for-engineer', text: about }),
+    el('p', { class: 'ds-about for-student', text: PLAIN[name] ?? about }), image, table.node);
   root.append(node);
   const frame = {
     redraw: clock.redraw, element: node, host, plot, tools, toggle,
     pictures: [], // what else belongs on a saved picture: functions that give an address, a width and a height
+    also: () => ({}), // more for the saved data
+    beside(other) {
+      const pair = el('div', { class: 'ds-pair' });
+      image.replaceWith(pair);
+      pair.append(image, other);
+    },
     add(...nodes) { table.node.before(...nodes); },
     setEmpty(isEmpty) { emptyNote.hidden = !isEmpty; save.hidden = isEmpty; image.classList.toggle('ds-is-empty', isEmpty); },
     describe(sentence) { says = sentence; setAttr(image, 'aria-label', `${title}. ${sentence}`); },

@@ -4,12 +4,13 @@ function createFigures(root) {
   const cells = {};
   const line = el('dl', { class: 'ds-kpi', 'aria-label': 'Figures of this session' });
   const help = el('dl', { class: 'ds-help', hidden: true });
-  for (const { key, label, formula } of FIGURES) {
+  for (const { key, label, formula, plain } of FIGURES) {
     const value = el('dd', { 'aria-describedby': `ds-formula-${key}`, text: '—' });
     const extra = el('span', { class: 'ds-extra' });
     cells[key] = { value, extra };
     line.append(el('div', { class: 'ds-figure', 'data-figure': key, title: formula }, el('dt', {}, label, extra), value));
-    help.append(el('dt', { text: label }), el('dd', { id: `ds-formula-${key}`, text: formula }));
+    help.append(el('dt', { text: label }), el('dd', { id: `ds-formula-${key}` },
+      el('span', { class: 'for-student', text: `${plain} ` }), formula));
   }
   const meter = el('span', { class: 'ds-meter', 'aria-hidden': 'true' }, el('span'));
   cells.context.extra.after(meter);
