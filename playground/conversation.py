@@ -141,7 +141,7 @@ class Conversation:
             self._calls.update(outcome=None)
             return len(self._chat.session.committed)
 
-        return self._calls.start(rewind)
+        return self._calls.start(rewind, tell=lambda _: self._rest.gone_back(self._chat))
 
     def show_branch(self, node: int, engine: Engine | None) -> Future[str]:
         """Show the path to a stored message, at once; the caches follow with the next message, as the notice says.

@@ -52,6 +52,16 @@ class Handlers:
             controls = shown_options(conversation.options)
         return (conversation.sid, conversation.sid, refusal, *controls)
 
+    def open_chosen(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
+        """The page leaves its conversation for the one with the event's `sid`, '' for a new one. Returns as `open`."""
+        self.left(request)
+        return self.open(str(getattr(event, "sid", "")))
+
+    def open_new(self, request: gr.Request) -> tuple[Any, ...]:
+        """The page leaves its conversation for a new one. Returns as `open`."""
+        self.left(request)
+        return self.open("")
+
     def send(self, message: str, sid: str, *options: object) -> tuple[str, str]:
         """Begin a turn. Returns the message box's new text and a refusal, or ''."""
         try:

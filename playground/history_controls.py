@@ -1,4 +1,4 @@
-"""Going back: edit an earlier message, or rewind the session to a point that it retains."""
+"""Going back: edit an earlier message, or branch at a point that the session retains. What was said stays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HistoryControls:
                     label="Edit a message",
                     elem_id="edit_which",
                     min_width=160,
-                    info="What came after it is dropped.",
+                    info="What came after it stays as a branch.",
                 )
                 self.text = gr.Textbox(
                     label="New text",
@@ -35,12 +35,12 @@ class HistoryControls:
             with gr.Row():
                 self.point = gr.Dropdown(
                     [],
-                    label="Rewind the session",
+                    label="Rewind to a point",
                     elem_id="rewind_point",
                     min_width=160,
-                    info="Continue then answers again, and a new message replaces the last one.",
+                    info="Continue then answers again, a new message replaces the last; the path of now stays as a branch.",
                 )
-                self.rewind = gr.Button("Rewind", size="sm", elem_id="rewind", scale=0, interactive=False)
+                self.rewind = gr.Button("Branch here", size="sm", elem_id="rewind", scale=0, interactive=False)
 
     @property
     def outputs(self) -> list[Any]:

@@ -94,6 +94,12 @@ class Continuity:
         self.moved = True
         return sentence(BRANCH, reread_by(chat))
 
+    def gone_back(self, chat: ChatSession | None) -> str:
+        """What a rewind of `chat` comes to."""
+        number = len(said.questions(said.on_page(chat)))
+        stays = "" if self._keeper is None else " What came after it stays as a branch under Conversations."
+        return f"Back at message {number}: Continue answers it again, and a new message replaces it.{stays}"
+
     def clear(self) -> None:
         """What waits is not shown any more; where it is kept it stays as a branch."""
         if self._resume is not None and self._keeper is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
     from playwright.sync_api import Page as PlaywrightPage
 
+    from playground.keeper import Keeper
     from playground.service import Service
 
 
@@ -43,9 +44,16 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    load: Callable[..., Any], chat_of: Callable[..., Any] | None = None, load_s: float = 10, **settings_of: Any
+    load: Callable[..., Any],
+    chat_of: Callable[..., Any] | None = None,
+    load_s: float = 10,
+    keeper: Keeper | None = None,
+    **settings_of: Any,
 ) -> Iterator[RunningApp]:
-    """Launch an app with this loader, on fake chats unless told otherwise, and wait until it is ready."""
+    """Launch an app with this loader, on fake chats unless told otherwise, and wait until it is ready.
+
+    Conversations are kept in memory unless a `keeper` is given, which the app closes.
+    """
     from playground.launch import prepare_environment
 
     prepare_environment()
@@ -57,9 +65,9 @@ def running(
     from playground.settings import Settings
     from tests.playground.fakes import FakeChat, fake_check
 
-    settings = Settings(port=free_port(), **settings_of)
+    settings = Settings(**{"port": free_port(), **settings_of})
     check = check_session if chat_of else fake_check
-    service = Service(settings, load, cast(Any, chat_of or FakeChat), check)
+    service = Service(settings, load, cast(Any, chat_of or FakeChat), check, keeper)
     page = build_page(service, Handlers(service))
     open_page(page, settings)
     service.start()

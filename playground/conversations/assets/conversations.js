@@ -1,0 +1,106 @@
+// The fold of conversations: what is shown and its branches, the list of all, and files in and out.
+const count = el('span', { class: 'dc-count' });
+const said = el('p', { class: 'dm-quiet', role: 'status', 'aria-live': 'polite', id: 'conversations_says' });
+const branches = el('div', {}), list = el('ul', { class: 'dc-list', 'aria-label': 'Conversations' }), note = el('p', { class: 'dm-quiet' }), more = el('p', { class: 'dm-quiet' });
+const search = el('input', { type: 'search', class: 'dc-search', maxlength: '200', 'aria-label': 'Search names and messages', placeholder: 'Search names and messages', oninput: () => later() });
+const file = el('input', { type: 'file', accept: '.json,.md,application/json,text/markdown', class: 'dm-sr', tabindex: '-1', 'aria-label': 'A file of a conversation', onchange: () => take() });
+const shownActs = el('div', { class: 'dm-row' },
+  button('Download JSON', 'Download what is shown as JSON, with all branches', () => save('json'), 'json'),
+  button('Download Markdown', 'Download what is shown as Markdown', () => save('markdown'), 'markdown'));
+const fold = el('details', { class: 'dc-fold', ontoggle: () => { if (fold.open) look(); } },
+  el('summary', {}, el('span', { text: 'Conversations' }), count),
+  el('div', { class: 'dm-stack' },
+    el('section', { 'aria-label': 'Branches of this conversation' }, el('h3', { text: 'This conversation' }), branches, shownActs),
+    el('section', { 'aria-label': 'All conversations' }, el('h3', { text: 'All conversations' }),
+      el('div', { class: 'dm-row' }, search, button('New', 'Begin a new conversation', () => open(''), 'new'), button('Open a file…', 'Open a file of a conversation', () => file.click(), 'file'), file),
+      list, more, note),
+    said));
+root.replaceChildren(fold);
+const state = { sid: '', version: -1, drawn: '', answer: null, timer: 0, asked: 0 };
+const desk = { renaming: null, open, edit, rename, remove };
+
+async function call(what) {
+  const number = (state.asked += 1), sid = state.sid;
+  let answer = null;
+  try {
+    const text = await server.ask(JSON.stringify({ sid, own: ownIds(), search: search.value, ...what }));
+    answer = text ? JSON.parse(text) : { error: 'This page’s session has ended; reload the page to begin a new one.' };
+  } catch (error) {
+    answer = { error: 'The server did not answer; try again.' };
+  }
+  if (sid !== state.sid) return null; // another conversation was opened meanwhile
+  if (answer.error || what.do !== 'look') setText(said, answer.error ?? answer.said ?? '');
+  if (answer.error) return null;
+  if (answer.lines && number === state.asked) draw(answer);
+  return answer;
+}
+const look = () => call({ do: 'look' });
+function later() { clearTimeout(state.timer); state.timer = setTimeout(look, 200); }
+
+function draw(answer) {
+  if (answer.own) rememberId(state.sid);
+  const drawn = JSON.stringify([answer, desk.renaming]);
+  if (drawn === state.drawn) return;
+  Object.assign(state, { drawn, answer });
+  const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const { shown, lines } = answer;
+  setText(count, shown ? shown.title : '');
+  branches.replaceChildren(...(shown ? [el('p', { class: 'dc-title', text: shown.title }), ...treeOf(shown.branches, go)] : [el('p', { class: 'dm-quiet', text: 'It is kept from its first answer on; its branches will stand here.' })]));
+  for (const each of shownActs.children) each.disabled = !shown;
+  const none = search.value ? 'Nothing in names and messages contains this.' : 'No conversation is kept yet.';
+  list.replaceChildren(...(lines.length ? lines.map((line) => lineOf(line, desk)) : [el('li', { class: 'dm-quiet', text: none })]));
+  setText(more, answer.more ? `The latest ${lines.length} are listed; search for others.` : '');
+  setText(note, answer.note);
+  const box = list.querySelector('.dc-name');
+  if (box && desk.renaming !== state.focusedName) { state.focusedName = desk.renaming; box.focus(); box.select(); }
+  else if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function edit(id) {
+  const before = desk.renaming;
+  desk.renaming = id;
+  state.focusedName = null;
+  draw(state.answer);
+  if (!id && before) list.querySelector(`[data-key="${CSS.escape(`rename-${before}`)}"]`)?.focus();
+}
+async function rename(line, name) {
+  desk.renaming = null;
+  if (!await call({ do: 'rename', id: line.id, name })) draw(state.answer);
+  list.querySelector(`[data-key="${CSS.escape(`rename-${line.id}`)}"]`)?.focus();
+}
+async function remove(line) {
+  const answer = await call({ do: 'delete', id: line.id });
+  if (!answer) return;
+  forgetId(line.id);
+  search.focus();
+  if (answer.gone) open('');
+}
+async function go(node) {
+  if (await call({ do: 'switch', node })) trigger('input');
+}
+async function save(form) {
+  const answer = await call({ do: 'export', form });
+  if (answer) { saveAs(answer); setText(said, `Saved as ${answer.name}.`); }
+}
+async function take() {
+  const chosen = file.files[0];
+  file.value = '';
+  if (!chosen) return;
+  let text = '';
+  try { text = await packed(chosen); } catch (problem) { setText(said, problem.message || 'The file could not be read.'); return; }
+  const answer = await call({ do: 'import', file: text });
+  if (answer) open(answer.open);
+}
+function open(sid) {
+  trigger('select', { sid });
+}
+
+function follow() {
+  const { sid = '', version = -1 } = given();
+  if (!sid || (sid === state.sid && version === state.version)) return;
+  if (sid !== state.sid) desk.renaming = null;
+  Object.assign(state, { sid, version });
+  look();
+}
+watch('value', follow);
+follow();

@@ -1,0 +1,151 @@
+"""What the list of conversations asks the server, one method for each: read, find, name, move, delete, take along.
+
+Whoever knows a conversation's id may do anything with it, as in the registry. So where others can reach the app, a
+list holds only the ids that the browser itself names; where there is one owner it holds all.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from playground.conversations.files import file_of, talk_of
+from playground.conversations.tree import tree_of
+from playground.exchange.errors import ExchangeError
+from playground.limits import Refused
+from playground.race.names import short_reference
+from playground.reach import reachable_by_others
+from playground.settings import KEEP_NOTHING
+from playground.store import StoreError, Summary, Talk
+
+if TYPE_CHECKING:
+    from playground.service import Service
+
+MOST_OWN = 200
+"""Ids that a browser may name."""
+LISTED = 100
+NOTHING_YET = "Nothing of this conversation is kept yet; send a message first."
+ON_DISK = "Kept on this machine, for its user alone."
+ON_SERVER = "Kept on this server; only who has a conversation's id can open it, and this list shows this browser’s own."
+IN_MEMORY = (
+    "Nothing is written to this server’s disk: a conversation is forgotten two hours after its last change, or when "
+    "the server restarts. Download what you want to keep."
+)
+OFF = "Nothing is written to the disk (--data off): conversations last until the app ends. Download what you want."
+
+
+class Desk:
+    """Each method takes what the page asked and returns what to answer. They raise `StoreError`, `ExchangeError` and
+    `Refused` with one sentence, and then nothing has changed."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._shared = reachable_by_others(service.settings)
+        self._off = service.settings.data == KEEP_NOTHING
+
+    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Do what is asked; an object with `error` where that cannot be done."""
+        doing: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "look": self.look,
+            "rename": self.rename,
+            "delete": self.delete,
+            "switch": self.switch,
+            "export": self.export,
+            "import": self.take,
+        }
+        do = doing.get(str(asked.get("do")))
+        try:
+            return {"error": "That is not known here."} if do is None else do(asked)
+        except (StoreError, ExchangeError, Refused) as known:
+            return {"error": str(known)}
+
+    def look(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The list, narrowed by `search` to what contains it, and the conversation that is shown."""
+        search, own = asked.get("search", ""), self._own(asked)
+        store = self._service.keeper.store
+        self._service.registry.keep_alive(own)
+        lines = store.list_conversations(own, all=not self._shared, search=search, limit=LISTED + 1)
+        return {
+            "lines": [self._line(line, asked["sid"]) for line in lines[:LISTED]],
+            "more": len(lines) > LISTED,
+            "note": self._note(),
+            "own": self._shared,
+            "shown": self._shown(asked["sid"]),
+        }
+
+    def rename(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Give the conversation `id` another `name`; '' takes it away."""
+        sid = self._kept(asked)
+        self._service.keeper.store.rename(sid, asked.get("name"))  # type: ignore[arg-type]  # it checks
+        return self.look(asked) | {"said": f"Renamed: {self._service.keeper.store.load(sid).title}."}
+
+    def delete(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Forget the conversation `id` with all its branches; a turn of it that runs is stopped."""
+        sid = self._kept(asked)
+        title = self._service.keeper.store.load(sid).title
+        gone = sid == asked["sid"]
+        self._service.registry.drop(sid)
+        self._service.keeper.store.delete(sid)
+        said = f"Deleted for good, with all its branches: {title}."
+        return {"gone": True, "said": said} if gone else self.look(asked) | {"said": said}
+
+    def switch(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Show the branch that ends with the message `node`."""
+        talk = self._service.registry.get(asked["sid"])
+        node = asked.get("node")
+        if type(node) is not int:
+            raise StoreError("The conversation has no such branch; open it again from the list.")
+        said = talk.show_branch(node, self._service.engine).result()
+        return self.look(asked) | {"said": said}
+
+    def export(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """The conversation `id` as a file in the form `json` or `markdown`."""
+        return dict(file_of(self._load(self._kept(asked)), asked.get("form")))
+
+    def take(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Keep the conversation of a file under a new id, which is answered as `open`."""
+        engine = self._service.engine
+        talk = talk_of(asked.get("file"), "" if engine is None else str(engine.checkpoint.id))
+        sid = secrets.token_hex(16)
+        self._service.keeper.add(sid, talk)
+        return {"open": sid, "said": f"Opened from the file: {talk.title}."}
+
+    def _own(self, asked: dict[str, Any]) -> list[str]:
+        named = asked.get("own")
+        own = [sid for sid in named if isinstance(sid, str)] if isinstance(named, list) else []
+        return [asked["sid"], *own[:MOST_OWN]]
+
+    def _kept(self, asked: dict[str, Any]) -> str:
+        sid = asked.get("id", asked["sid"])
+        if sid == asked["sid"] and sid not in self._service.keeper.store:
+            raise StoreError(NOTHING_YET)
+        return str(sid)
+
+    def _load(self, sid: str) -> Talk:
+        return self._service.keeper.store.load(sid)
+
+    def _shown(self, sid: str) -> dict[str, Any] | None:
+        if sid not in self._service.keeper.store:
+            return None
+        talk = self._load(sid)
+        return {"title": talk.title, "name": talk.name, "branches": tree_of(talk)}
+
+    def _line(self, line: Summary, shown: str) -> dict[str, Any]:
+        return {
+            "id": line.sid,
+            "title": line.title,
+            "name": line.name,
+            "when": line.updated,
+            "turns": line.answers,
+            "model": short_reference(line.checkpoint),
+            "here": line.sid == shown,
+        }
+
+    def _note(self) -> str:
+        keeper = self._service.keeper
+        if keeper.on_disk:
+            note = ON_SERVER if self._shared else ON_DISK
+        else:
+            note = OFF if self._off else IN_MEMORY
+        return f"{keeper.trouble} {note}" if keeper.trouble else note

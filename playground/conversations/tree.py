@@ -1,0 +1,35 @@
+"""The branches of a conversation as a page shows them: nested, each with the beginning of its message for a name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playground.store import Branch, Talk, branches_of
+
+
+def tree_of(talk: Talk) -> list[dict[str, Any]]:
+    """Branches, each with those that leave it.
+
+    `node` is what to switch to; `after` the number of messages before it leaves the other; `messages` what one would
+    see; `shown` how many of its path one sees now, for the branch that is shown.
+    """
+    branches, shown = branches_of(talk), len(talk.path)
+    nested: dict[int, dict[str, Any]] = {}
+    roots: list[dict[str, Any]] = []
+    for branch in branches:
+        line = _line(branch, shown)
+        nested[branch.number] = line
+        (roots if branch.of is None else nested[branch.of]["below"]).append(line)
+    return roots
+
+
+def _line(branch: Branch, shown: int) -> dict[str, Any]:
+    return {
+        "node": branch.leaf,
+        "label": branch.label,
+        "after": branch.messages - len(branch.nodes),
+        "messages": branch.messages,
+        "current": branch.current,
+        "shown": shown if branch.current else None,
+        "below": [],
+    }
