@@ -1,0 +1,5 @@
+"""A trace opened read-only: scrubbed and played in the page's own panels, each page for itself."""
+
+from playground.replay.tab import ReplayTab, replay_bar, replay_talk
+
+__all__ = ["ReplayTab", "replay_bar", "replay_talk"]
