@@ -77,8 +77,10 @@ class StateMachine:
                 self._found(event.state)
 
     def wire(self) -> dict[str, Any]:
-        """`now`, `last` and `bad` as [from, move, to, round], and a count under `from>move>to` for each move made."""
-        counts = {">".join(move): count for move, count in self.moves.items()}  # zeros too: a page has the number before
+        """`now`, `last` (plain rounds left out) and `bad` as [from, move, to, round], a count under `from>move>to`."""
+        counts = {
+            ">".join(move): count for move, count in self.moves.items()
+        }  # zeros too: a page has the number before
         return {"now": self._now or "", "last": self._last, "bad": self._bad, "broken": self.broken, **counts}
 
     def _carry(self, event: ev.PendingEvent) -> None:
@@ -117,7 +119,9 @@ class StateMachine:
 
     def _count(self, start: State, name: str, to: State) -> None:
         self.moves[start, name, to] += 1
-        self._last = [start, name, to, self._round]
+        move = [start, name, to, self._round]
+        if name != "round":
+            self._last = move
         if (start, to) not in RULES.get(name, ()):
             self.broken += 1
-            self._bad = self._last
+            self._bad = move

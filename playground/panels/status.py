@@ -8,7 +8,6 @@ from typing import Any, Literal
 from engine.events import State
 
 Phase = Literal["idle", "loading", "prefill", "decoding"]
-Level = Literal["engineer", "student"]
 CacheName = Literal["trunk", "draft model"]
 
 
@@ -85,8 +84,6 @@ class LiveStatus:
     can_continue: bool = False
     hidden_overshoot: int = 0
     """Tokens past the budget that are in the caches and not shown in the chat."""
-    level: Level = "engineer"
-    """In whose words the page speaks."""
     occupancy: Occupancy | None = None
     """None before the first turn."""
 
@@ -105,5 +102,4 @@ class LiveStatus:
             "draft_len": self.draft_len,
             "can_continue": self.can_continue,
             "hidden": self.hidden_overshoot,
-            "level": self.level,
         }

@@ -11,6 +11,7 @@ import random
 from engine import events as ev
 from engine.trace import Trace, TraceHeader
 from playground.panels import LiveStatus
+from playground.panels.status import CacheUse, Occupancy
 
 
 class SyntheticSession:
@@ -60,6 +61,38 @@ class SyntheticSession:
             drafter="ngram",
             draft_len=self.draft_len,
             hidden_overshoot=self.hidden_count,
+            occupancy=self.occupancy(),
+        )
+
+    def occupancy(self) -> Occupancy:
+        """A trunk's and a draft model's cache, in one of two slots."""
+        trunk = CacheUse(
+            name="trunk",
+            used=self.committed,
+            reserved=self.max_ctx + 64,
+            limit=self.max_ctx,
+            nbytes=46080 * (self.max_ctx + 64),
+            dtype="float32",
+        )
+        draft = CacheUse(
+            name="draft model",
+            used=min(self.committed, self.max_ctx // 2),
+            reserved=self.max_ctx // 2 + 64,
+            limit=self.max_ctx // 2,
+            nbytes=7680 * (self.max_ctx // 2 + 64),
+            dtype="bfloat16",
+        )
+        return Occupancy(
+            caches=(trunk, draft),
+            turns=self.turn_no + 1,
+            slots_used=2,
+            slots=4,
+            own_slot=True,
+            weights=538_000_000,
+            draft_weights=90_000_000,
+            slot_bytes=2 * trunk.nbytes,
+            device="cpu",
+            graphs="Forwards run without graphs, as they do on the CPU.",
         )
 
     def turn(self, prompt: int = 24) -> None:

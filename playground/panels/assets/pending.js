@@ -21,12 +21,17 @@ function createPendingPanel(root, view) {
   frame.add(
     legend('ds-key', 'Marks of column 0', [['after-stop', 'column 0: from the round before'], ['bonus', 'from a prefill'], ['carry', 'from the burst before: carried'], ['predicted', 'a stored prediction, promoted']]),
     legend('ds-key', 'Marks of the state', [['bar', 'state: PENDING'], ['predicted', 'PREDICTED'], ['after-stop', 'FRESH'], ['failed', 'FAILED']]));
+  const machine = createMachine();
+  frame.beside(machine.node);
+  frame.pictures.push(machine.asPicture);
+  frame.also = () => ({ state: store.state.g.now, moves: machine.counts() });
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
   function draw(colours) {
     const { rounds, pending, c, s } = store.state;
     frame.setEmpty(!rounds.length);
+    machine.draw(colours);
     const range = view.current(frame.host.clientWidth);
     const shown = view.rows(range);
     const { grid, hover } = carryGrid(shown, pending);
