@@ -172,7 +172,6 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
             max_ctx=facts.max_ctx if facts else 0,
             drafter=settings.drafter,
             draft_len=settings.draft_len,
-            level=conversation.stepping.level,
         )
     session = chat.session
     return LiveStatus(
@@ -189,6 +188,5 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
         draft_len=session.draft_len,
         can_continue=view.can_continue,
         hidden_overshoot=len(chat.turn.hidden) if chat.turn is not None and not view.running else 0,
-        level=conversation.stepping.level,
         occupancy=occupancy_of(session, len(questions(view.messages))),
     )
