@@ -54,11 +54,13 @@ class Kept:
 class Keeper:
     """One store. What cannot be kept is logged and told; the conversation itself goes on."""
 
-    def __init__(self, store: Store, *, on_disk: bool = True, trouble: str = "") -> None:
+    def __init__(self, store: Store, *, on_disk: bool = True, notice: str = "") -> None:
         self.store = store
         self.on_disk = on_disk
-        self.trouble = trouble or store.notice
-        """A sentence on what could not be kept, or ''."""
+        self.notice = notice or store.notice
+        """A sentence on what was found at the start, or ''."""
+        self.trouble = ""
+        """Why the latest change could not be kept, or ''."""
         self.began = time.time()
         """Seconds since 1970: what changed last before this was kept by an earlier start."""
 
@@ -113,9 +115,9 @@ class Keeper:
         self.store.close()
 
 
-def passing_keeper(trouble: str = "") -> Keeper:
+def passing_keeper(notice: str = "") -> Keeper:
     """Keeps conversations in memory alone."""
-    return Keeper(Store(None), on_disk=False, trouble=trouble)
+    return Keeper(Store(None), on_disk=False, notice=notice)
 
 
 def open_keeper(settings: Settings) -> Keeper:

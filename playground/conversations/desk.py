@@ -96,8 +96,8 @@ class Desk:
         node = asked.get("node")
         if type(node) is not int:
             raise StoreError("The conversation has no such branch; open it again from the list.")
-        said = talk.show_branch(node, self._service.engine).result()
-        return self.look(asked) | {"said": said}
+        talk.show_branch(node, self._service.engine).result()  # the status line says what it costs
+        return self.look(asked)
 
     def export(self, asked: dict[str, Any]) -> dict[str, Any]:
         """The conversation `id` as a file in the form `json` or `markdown`."""
@@ -148,4 +148,4 @@ class Desk:
             note = ON_SERVER if self._shared else ON_DISK
         else:
             note = OFF if self._off else IN_MEMORY
-        return f"{keeper.trouble} {note}" if keeper.trouble else note
+        return " ".join(part for part in (keeper.notice, keeper.trouble, note) if part)

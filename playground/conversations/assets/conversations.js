@@ -10,7 +10,7 @@ const shownActs = el('div', { class: 'dm-row' },
 const fold = el('details', { class: 'dc-fold', ontoggle: () => { if (fold.open) look(); } },
   el('summary', {}, el('span', { text: 'Conversations' }), count),
   el('div', { class: 'dm-stack' },
-    el('section', { 'aria-label': 'Branches of this conversation' }, el('h3', { text: 'This conversation' }), branches, shownActs),
+    el('section', { 'aria-label': 'Branches of this conversation' }, el('h3', { text: 'Branches of this conversation' }), branches, shownActs),
     el('section', { 'aria-label': 'All conversations' }, el('h3', { text: 'All conversations' }),
       el('div', { class: 'dm-row' }, search, button('New', 'Begin a new conversation', () => open(''), 'new'), button('Open a file…', 'Open a file of a conversation', () => file.click(), 'file'), file),
       list, more, note),
@@ -29,7 +29,7 @@ async function call(what) {
     answer = { error: 'The server did not answer; try again.' };
   }
   if (sid !== state.sid) return null; // another conversation was opened meanwhile
-  if (answer.error || what.do !== 'look') setText(said, answer.error ?? answer.said ?? '');
+  if (answer.error || what.do !== 'look') setText(said, answer.error ?? answer.said ?? ''); // a look says nothing, and leaves what was said
   if (answer.error) return null;
   if (answer.lines && number === state.asked) draw(answer);
   return answer;
@@ -45,7 +45,7 @@ function draw(answer) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const { shown, lines } = answer;
   setText(count, shown ? shown.title : '');
-  branches.replaceChildren(...(shown ? [el('p', { class: 'dc-title', text: shown.title }), ...treeOf(shown.branches, go)] : [el('p', { class: 'dm-quiet', text: 'It is kept from its first answer on; its branches will stand here.' })]));
+  branches.replaceChildren(...(shown ? treeOf(shown.branches, go) : [el('p', { class: 'dm-quiet', text: 'It is kept from its first answer on; its branches will stand here.' })]));
   for (const each of shownActs.children) each.disabled = !shown;
   const none = search.value ? 'Nothing in names and messages contains this.' : 'No conversation is kept yet.';
   list.replaceChildren(...(lines.length ? lines.map((line) => lineOf(line, desk)) : [el('li', { class: 'dm-quiet', text: none })]));
@@ -73,7 +73,7 @@ async function remove(line) {
   if (!answer) return;
   forgetId(line.id);
   search.focus();
-  if (answer.gone) open('');
+  if (answer.gone) open('', true);
 }
 async function go(node) {
   if (await call({ do: 'switch', node })) trigger('input');
@@ -89,16 +89,22 @@ async function take() {
   let text = '';
   try { text = await packed(chosen); } catch (problem) { setText(said, problem.message || 'The file could not be read.'); return; }
   const answer = await call({ do: 'import', file: text });
-  if (answer) open(answer.open);
+  if (answer) open(answer.open, true);
 }
-function open(sid) {
+// `says`: what was just said stays, for it tells where the other conversation comes from.
+function open(sid, says = false) {
+  state.opening = says;
   trigger('select', { sid });
 }
 
 function follow() {
   const { sid = '', version = -1 } = given();
   if (!sid || (sid === state.sid && version === state.version)) return;
-  if (sid !== state.sid) desk.renaming = null;
+  if (sid !== state.sid) {
+    if (state.sid && !state.opening) setText(said, '');
+    Object.assign(state, { opening: false });
+    desk.renaming = null;
+  }
   Object.assign(state, { sid, version });
   look();
 }
