@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import gradio as gr
 
+from playground.choices import point_choices
 from playground.conversation import Conversation
+from playground.exchange import export_trace
+from playground.exchange.trace_name import trace_name
 from playground.limits import (
     OPTIONS,
     Refused,
@@ -23,7 +28,7 @@ from playground.said import questions
 from playground.sampling_controls import WARMEST
 from playground.sentences import PASSING
 from playground.service import Service
-from playground.viewer import Shown, Viewer, Watch, full
+from playground.viewer import Shown, Viewer, Watch, full, targets_of
 
 TICK_S = 0.1
 """Seconds between two updates of a page: no more than ten a second, whatever the engine does."""
@@ -126,6 +131,18 @@ class Handlers:
             return str(refused)
         return ""
 
+    def choose_point(self, sid: str, event: gr.EventData) -> tuple[Any, Any, str]:
+        """A rewind point was chosen in the panels, the event's `pos`. Returns the list with it selected, the section
+        around it unfolded, and a refusal, or ''."""
+        try:
+            conversation = self._service.registry.get(sid)
+            pos, targets = check_position(getattr(event, "pos", None)), targets_of(conversation)
+            if pos not in {target.pos for target in targets}:
+                raise Refused(f"There is no rewind point at {pos} any more; choose one of the list under Go back.")
+        except Refused as refused:
+            return gr.skip(), gr.skip(), str(refused)
+        return gr.update(choices=point_choices(targets), value=pos), gr.update(open=True), ""
+
     def check(self, sid: str) -> str:
         """Begin an exactness check. Returns a refusal, or ''."""
         try:
@@ -194,11 +211,20 @@ class Handlers:
         conversation = self._called(data)
         return None if conversation is None else conversation.view().version
 
-    def trace_lines(self, data: object) -> str:
-        """A session's trace as JSON Lines; '' before its first turn or for an id that is not known."""
+    def trace_file(self, data: object) -> str:
+        """A session's trace to take along, as JSON: its file's `name`, and the file as base64 in `data`.
+
+        '' before its first turn or for an id that is not known.
+        """
         conversation = self._called(data)
         chat = None if conversation is None else conversation.chat
-        return "" if chat is None else "".join(f"{line}\n" for line in chat.session.trace.export())
+        if conversation is None or chat is None:
+            return ""
+        kept = self._service.keeper.load(conversation.sid)
+        trace, tokenizer = chat.session.trace, chat.session.engine.tokenizer
+        name = trace_name(kept.talk.name if kept else "", trace.header.checkpoint)
+        packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True))
+        return json.dumps({"name": name, "data": packed.decode("ascii")})
 
     def left(self, request: gr.Request) -> None:
         """A page was closed or reloaded; its conversation stays for a while."""

@@ -18,6 +18,7 @@ from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
 from playground.race.tab import RaceTab
 from playground.reading_level import ReadingLevel
+from playground.replay import ReplayTab, replay_bar, replay_talk
 from playground.service import Service
 from playground.status import engine_line
 from playground.step_controls import StepControls
@@ -65,11 +66,13 @@ class Page:
                 self.level = ReadingLevel(service)
             self.engine = gr.HTML(engine_line(service.status), elem_id="engine")
             gr.HTML("", **shortcuts.options())
+        replay_bar()
         with gr.Tabs(elem_id="workbench"):
             with gr.Tab("Chat", id="chat_tab"):
                 self._chat(service)
             self.race = RaceTab(service)
             self.sweep = SweepTab(service)
+            self.replay = ReplayTab(service)
             with gr.Tab("Models"):
                 self.models = ModelControls(service, service.settings.models)
 
@@ -104,6 +107,7 @@ class Page:
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
         self.race.wire(self.sid, opened)
         self.sweep.wire(self.sid, opened)
+        self.replay.wire(self.sid, opened)
         self.models.wire(self.sid, opened, self.controls["drafter"])
         self.steps.wire(self.sid, self.refusal, quick)
         self.level.wire(page, self.sid, opened, quick)
@@ -134,18 +138,19 @@ class Page:
         def news(data: object) -> int | None:
             return do.news(data)
 
-        def trace_lines(data: object) -> str:
-            return do.trace_lines(data)
+        def trace_file(data: object) -> str:
+            return do.trace_file(data)
 
         with gr.Row(elem_id="main"):
             with gr.Column(scale=5, min_width=320, elem_id="left"):
+                replay_talk()
                 self._talk()
                 self.history = HistoryControls()
                 self.kept = Conversations(service)
                 self.controls = decoding_controls(service.settings, default_options(service))
                 self.options = list(self.controls.values())
                 self.steps = StepControls(service)
-                self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_lines])
+                self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_file])
                 self.back = gr.HTML("", **_BACK, server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())

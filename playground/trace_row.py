@@ -9,13 +9,17 @@ TEMPLATE = """
   <b>Trace</b>
   <span title="Whoever knows it can read this conversation and go on with it.">session <code></code></span>
   <button type="button" class="copy">Copy id</button>
-  <button type="button" class="save" title="Every event of this session as JSON Lines; rounds count from 0 there.">
+  <button type="button" class="save"
+    title="Every event of this session with the texts of its tokens, compressed. Replay opens it, here and elsewhere.">
     Download trace</button>
+  <button type="button" class="plain" title="The same as plain text, for a script; rounds count from 0 there.">
+    as .jsonl</button>
   <span role="status" aria-live="polite"></span>
 </div>
 """
 SCRIPT = """
-const [id, copy, save, note] = ["code", ".copy", ".save", "[role=status]"].map((part) => element.querySelector(part));
+const parts = ["code", ".copy", ".save", ".plain", "[role=status]"];
+const [id, copy, save, plain, note] = parts.map((part) => element.querySelector(part));
 const show = () => { id.textContent = props.value || ""; };
 watch("value", show);
 show();
@@ -32,18 +36,28 @@ copy.addEventListener("click", async () => {
     say(document.execCommand("copy") ? "Copied." : "Selected; copy it with the keyboard.");
   }
 });
-save.addEventListener("click", async () => {
-  const lines = await server.trace_lines(id.textContent);
-  if (!lines) { say("Nothing is recorded yet; send a message first."); return; }
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines], { type: "application/x-ndjson" }));
-  link.download = "draftscope-" + id.textContent.slice(0, 8) + ".jsonl";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-});
+const download = async (unpack) => {
+  let file = null;
+  try {
+    const told = await server.trace_file(id.textContent);
+    if (!told) { say("Nothing is recorded yet; send a message first."); return; }
+    file = JSON.parse(told);
+    let blob = new Blob([Uint8Array.from(atob(file.data), (char) => char.charCodeAt(0))], { type: "application/gzip" });
+    if (unpack) blob = await new Response(blob.stream().pipeThrough(new DecompressionStream("gzip"))).blob();
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = unpack ? file.name.replace(/\\.gz$/, "") : file.name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  } catch (failed) {
+    say(file ? "This browser cannot unpack it; download it compressed." : "The server did not answer; try again.");
+  }
+};
+save.addEventListener("click", () => download(false));
+plain.addEventListener("click", () => download(true));
 """
 
 
 def options() -> dict[str, Any]:
-    """Keyword arguments for `gr.HTML`; its value is the session id; `server_functions=[trace_lines]` comes on top."""
+    """Keyword arguments for `gr.HTML`; its value is the session id; `server_functions=[trace_file]` comes on top."""
     return {"elem_id": "trace", "html_template": TEMPLATE, "js_on_load": SCRIPT, "apply_default_css": False}
