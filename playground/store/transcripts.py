@@ -70,4 +70,4 @@ def spells(vocabulary: Vocabulary, answer: Answer) -> bool:
     stream = Detokenizer(vocabulary.tokenizer, vocabulary=vocabulary)
     text = stream.push(answer.ids) + stream.flush()
     shown = answer.text[: len(answer.text) - len(answer.rest)]
-    return text.removesuffix("\ufffd") == shown.removesuffix("\ufffd")
+    return text.rstrip("\ufffd") == shown.rstrip("\ufffd")
