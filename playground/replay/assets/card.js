@@ -35,7 +35,7 @@ function createCard(open, act) {
         fact('events', facts.events.toLocaleString('en')), fact('length', seconds(facts.seconds)));
       const missing = facts.missing ? `The ${plural(facts.missing, 'oldest event')} of the session had gone before it was saved. ` : '';
       const bare = facts.texts ? '' : 'The file has no texts, so tokens are shown by their numbers. ';
-      setText(about, `${missing}${bare}Recorded with ${facts.about.join(', ')}. Waits longer than ${facts.longest_wait} s are played as ${facts.longest_wait} s.`);
+      setText(about, `${missing}${bare}${facts.about.length ? `Recorded with ${facts.about.join(', ')}. ` : ''}Waits longer than ${facts.longest_wait} s are played as ${facts.longest_wait} s.`);
     },
     shown(on) { setText(again, on ? 'Back to the live session' : 'Open again'); },
   };
