@@ -14,7 +14,7 @@ class HistoryControls:
     """One closed panel under the chat; its lists follow the conversation."""
 
     def __init__(self) -> None:
-        with gr.Accordion("Go back", open=False, elem_id="history"):
+        with gr.Accordion("Go back", open=False, elem_id="history") as self.fold:
             with gr.Row():
                 self.number = gr.Dropdown(
                     [],

@@ -105,6 +105,8 @@ class Page:
         ]
         for control in (self.controls["drafter"].input, self.controls["draft_len"].release):
             control(do.choose_drafter, [self.sid, *self.options], [self.refusal], **quick)
+        chosen = [self.history.point, self.history.fold, self.refusal]
+        self.panels.select(do.choose_point, [self.sid], chosen, **quick)
         self.race.wire(self.sid, opened)
         self.sweep.wire(self.sid, opened)
         self.replay.wire(self.sid, opened)

@@ -29,6 +29,7 @@ PANELS = (
     "frame.js",
     "window.js",
     "fate.js",
+    "way_back.js",
     "length.js",
     "acceptance.js",
     "pending.js",
@@ -37,6 +38,7 @@ PANELS = (
     "speed.js",
     "overshoot.js",
     "fold.js",
+    "memory.js",
     "counters.js",
     "panels.js",
 )

@@ -5,6 +5,9 @@ function createLengthPanel(root, view) {
     about: 'Tokens that have a row in the caches, after each round. A step up before a turn is its prompt; a drop is a rewind.',
     empty: 'The length of the session will be drawn here, with every rewind.',
   });
+  const back = createWayBack();
+  frame.add(back.node);
+  back.follow(frame);
   let range = null, dragmode = 'zoom';
   frame.plot.on('plotly_relayout', (change) => {
     if (change.dragmode) dragmode = change.dragmode;
@@ -17,17 +20,14 @@ function createLengthPanel(root, view) {
     const { rounds, marks } = store.state;
     frame.setEmpty(!rounds.length && !marks.length);
     const rewinds = marks.filter((mark) => mark[1] === 'rewind');
-    const points = marks.filter((mark) => mark[1] === 'point');
     const over = marks.filter((mark) => mark[1] === 'over');
     const whole = [Math.min(view.first(), marks[0]?.[0] ?? 1) - 0.7, Math.max(view.last() * 1.02, 8) + 1];
     frame.plot.draw([
       lengthLine(colours), rewindLine(rewinds, colours),
-      { type: 'scatter', mode: 'markers', name: 'rewind point', x: points.map((m) => m[0]), y: points.map((m) => m[2]), hoverinfo: 'text',
-        hovertext: points.map((m) => `<b>rewind point at ${m[2]}</b><br>${m[3] === 'header' ? 'before the assistant header' : 'at the end of the prompt'}`),
-        marker: { symbol: 'diamond-open', size: 9, color: colours.text, line: { width: 1.6 } } },
       { type: 'scatter', mode: 'markers', name: 'overshoot', x: over.map((m) => m[0]), y: over.map((m) => m[3]), hoverinfo: 'text',
         hovertext: over.map((m) => `<b>overshoot: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches' : 'trimmed at once'}, round ${m[0]}`),
         marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
+      ...pointTraces(marks, colours),
     ], {
       dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, whole), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76),
       margin: { t: 26, b: 42 },
@@ -36,6 +36,7 @@ function createLengthPanel(root, view) {
     }, colours);
     const last = rounds.at(-1)?.length ?? 0;
     frame.describe(`${store.state.s.committed ?? last} tokens committed; ${rewinds.length} rewinds, ${over.length} bursts with overshoot.`);
+    back.draw();
     frame.fillTable(['after round', 'what', 'length', 'detail'], (most) => markRows(marks, most));
   }
   return { frame, draw, begin: () => { range = null; } };
@@ -94,6 +95,6 @@ function markRows(marks, most) {
     const length = { fill: rest[0], flush: rest[0], rewind: rest[1], point: rest[0], over: rest[1] }[kind] ?? '';
     const detail = { turn: `turn ${rest[0] + 1}: ${rest[1]}, ${rest[3]} of ${rest[2]} prompt tokens reused. ${rest[4] ?? ''}`, fill: `${rest[1]} tokens`, rewind: `from ${rest[0]} (${rest[2]})`, point: rest[1],
       over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0] }[kind] ?? '';
-    return [tableCell(x < 1 ? 'none yet' : Math.floor(x), Math.floor(x)), names[kind] ?? kind, length, detail];
+    return [tableCell(x < 1 ? 'none yet' : Math.floor(x), Math.floor(x)), names[kind] ?? kind, length, kind === 'point' && isKeptPoint(length) ? tableCell(detail, detail, () => backButton(length, `${detail}: go back here`)) : detail];
   });
 }

@@ -13,10 +13,10 @@ function createPanels(root) {
   const grid = el('div', { class: 'ds-grid' });
   const say = el('p', { class: 'ds-sr', role: 'status', 'aria-live': 'polite' });
   root.append(shared, grid, say);
-  const fold = createFold(root, 'More panels', ['random counters']);
+  const fold = createFold(root, 'More panels', ['memory and context', 'random counters']);
   const view = createWindow();
   const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view),
-    createSpeedPanel(grid, view), createOvershootPanel(grid, view), createCountersPanel(fold.body, view, fold.isOpen)];
+    createSpeedPanel(grid, view), createOvershootPanel(grid, view), createMemoryPanel(fold.body, fold.isOpen), createCountersPanel(fold.body, view, fold.isOpen)];
   for (const panel of panels) {
     let drawn = -1;
     const drawing = {
