@@ -12,6 +12,7 @@ from playground.conversations.tab import Conversations
 from playground.decoding_controls import decoding_controls
 from playground.handlers import Handlers, default_options
 from playground.history_controls import HistoryControls
+from playground.inspector import inspector_functions
 from playground.models.controls import ModelControls
 from playground.openings import Openings
 from playground.optional_inputs import OptionalInputs
@@ -146,7 +147,7 @@ class Page:
         with gr.Row(elem_id="main"):
             with gr.Column(scale=5, min_width=320, elem_id="left"):
                 replay_talk()
-                self._talk()
+                self._talk(service)
                 self.history = HistoryControls()
                 self.kept = Conversations(service)
                 self.controls = decoding_controls(service.settings, default_options(service))
@@ -174,7 +175,7 @@ class Page:
             *self.history.outputs,
         ]
 
-    def _talk(self) -> None:
+    def _talk(self, service: Service) -> None:
         self.chat = gr.Chatbot(
             elem_id="chat",
             label="Conversation",
@@ -213,7 +214,7 @@ class Page:
             self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
             self.fresh = gr.Button("New", size="sm", elem_id="new", scale=0)
         self.gauge = gr.HTML("", elem_id="gauge")
-        self.tokens = _view(token_assets())
+        self.tokens = _view(token_assets(), server_functions=inspector_functions(service))
 
 
 def _view(assets: PanelAssets, **more: Any) -> gr.HTML:

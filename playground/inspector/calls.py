@@ -16,7 +16,7 @@ from playground.inspector.detail import round_detail
 from playground.inspector.find import find_outside, find_round
 from playground.inspector.outside import outside_detail
 from playground.inspector.recording import recorded
-from playground.inspector.turns import beside, token_at, turn_reply, with_number, with_round
+from playground.inspector.turns import beside, token_at, turn_reply, with_number, with_round, with_turn
 from playground.limits import Refused
 from playground.panels.feed import Looked
 
@@ -46,7 +46,7 @@ class Inspector:
         return _dumps(feed.look(asked.get("e"), lambda looked: _outside(looked, events, asked)))
 
     def turn(self, data: object) -> str:
-        """`{sid, e, number, step}`: the turn before or after that one; `step` 0: itself; `round`: the one with it."""
+        """`{sid, e, number, step}`: the turn before or after that one; `step` 0: itself; or `round`, `turn`: the one with it."""
         asked, conversation = self._called(data)
         feed = _feed(conversation)
         return "" if feed is None else _dumps(feed.look(asked.get("e"), lambda looked: _turn(looked, asked)))
@@ -121,6 +121,8 @@ def _turn(looked: Looked, asked: Asked) -> Asked | None:
     model, number, step = looked.tokens, asked.get("number"), asked.get("step")
     if isinstance(round_ := asked.get("round"), int):
         past = with_round(model, round_ - 1)
+    elif isinstance(turn := asked.get("turn"), int):
+        past = with_turn(model, turn)
     elif step in (-1, 1):
         past = beside(model, number, step)
     else:

@@ -37,6 +37,11 @@ def with_round(model: TokensModel, round_: int) -> PastTurn | None:
     return None
 
 
+def with_turn(model: TokensModel, turn: int) -> PastTurn | None:
+    """The kept turn that the page counts as `turn`, from 0; of several the newest, and None for the last one."""
+    return None if turn == model.turn else next((past for past in reversed(model.past.kept) if past.turn == turn), None)
+
+
 def token_at(model: TokensModel, number: object, place: object) -> tuple[int, TurnToken] | None:
     """Turn and token at `place` of the kept turn `number`, or of the last turn for None."""
     past = with_number(model, number)

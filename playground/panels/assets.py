@@ -19,7 +19,8 @@ from typing import Any
 from playground.panels.figures import FIGURES
 
 FOLDER = Path(__file__).parent / "assets"
-SHARED = ("store.js", "dom.js", "clock.js", "accept_test.js")
+STYLES = ("panels.css", "inspector.css")
+SHARED = ("store.js", "dom.js", "clock.js", "pin.js", "accept_test.js")
 PANELS = (
     "plot.js",
     "pattern.js",
@@ -40,7 +41,17 @@ PANELS = (
     "fold.js",
     "memory.js",
     "counters.js",
+    "pinnable.js",
     "panels.js",
+)
+TOKENS = (
+    "ask_inspector.js",
+    "turns.js",
+    "pin_chip.js",
+    "chat_mark.js",
+    "inspector_parts.js",
+    "inspector.js",
+    "tokens.js",
 )
 
 
@@ -70,14 +81,17 @@ def figure_assets() -> PanelAssets:
 
 
 def token_assets() -> PanelAssets:
-    """The last turn token by token. elem_id `tokens`; takes no value."""
-    return _component("tokens", "ds-token-view", ("tokens.js",))
+    """A turn token by token, and the inspector. elem_id `tokens`; takes no value.
+
+    With `server_functions=inspector_functions(service)` it can look into tokens and turn to earlier turns.
+    """
+    return _component("tokens", "ds-token-view", TOKENS)
 
 
 @cache
 def _component(elem_id: str, css_class: str, scripts: tuple[str, ...]) -> PanelAssets:
     constants = [
-        f"const STYLE = {json.dumps(_read('panels.css'))};",
+        f"const STYLE = {json.dumps(''.join(map(_read, STYLES)))};",
         f"const FIGURES = {json.dumps([asdict(figure) for figure in FIGURES])};",
     ]
     script = "\n".join([*constants, *(_read(name) for name in (*SHARED, *scripts))])

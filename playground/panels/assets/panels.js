@@ -18,6 +18,7 @@ function createPanels(root) {
   const panels = [createFatePanel(grid, view), createLengthPanel(grid, view), createAcceptancePanel(grid), createPendingPanel(grid, view),
     createSpeedPanel(grid, view), createOvershootPanel(grid, view), createMemoryPanel(fold.body, fold.isOpen), createCountersPanel(fold.body, view, fold.isOpen)];
   for (const panel of panels) {
+    const markRows = makePinnable(panel.frame);
     let drawn = -1;
     const drawing = {
       element: panel.frame.element,
@@ -27,11 +28,13 @@ function createPanels(root) {
         drawn = store.state.stamp.panels;
         drawing.stale = false;
         panel.draw(readPalette(root));
+        markRows();
       },
     };
     panel.frame.redraw = () => { drawing.stale = true; drawing.draw(); };
     clock.add(drawing);
   }
+  linkPinTo(view, () => panels[0].frame.host.clientWidth);
   // The page says on its own that it generates; what a listener cannot see here is how the drafts did.
   let running = false, stream = null;
   store.afterDelta = () => {

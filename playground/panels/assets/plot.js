@@ -8,7 +8,7 @@ function whenPlotly(then) {
 }
 
 function createPlot(host, height) {
-  const plot = { ready: false, held: false, draw: () => {}, on: () => {}, dispose: () => {} };
+  const plot = { ready: false, held: false, draw: () => {}, on: () => {}, dispose: () => {}, marks: () => [] }; // marks: shapes over all others
   host.style.height = `${height}px`;
   host.addEventListener('pointerdown', () => { plot.held = true; });
   const release = () => { if (plot.held) { plot.held = false; setTimeout(clock.redraw, 350); } };
@@ -24,7 +24,8 @@ function createPlot(host, height) {
   plot.draw = (traces, layout, colours) => {
     if (!library || plot.held || host.clientWidth < 60) return false;
     const fresh = !host._fullLayout;
-    library.react(host, traces, baseLayout(layout, host.clientWidth, height, colours), PLOT_CONFIG);
+    const shapes = [...(layout.shapes ?? []), ...plot.marks(colours)];
+    library.react(host, traces, baseLayout({ ...layout, shapes }, host.clientWidth, height, colours), PLOT_CONFIG);
     if (fresh) for (const [name, handler] of handlers) host.on(name, handler);
     return true;
   };
