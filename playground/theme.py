@@ -9,7 +9,7 @@ from gradio.themes.utils import colors, sizes
 
 FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "Arial", "sans-serif")
 MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
-SHEETS = ("page.css", "shortcuts.css")
+SHEETS = ("page.css", "shortcuts.css", "access.css")
 
 
 def theme() -> Base:

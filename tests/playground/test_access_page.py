@@ -1,0 +1,156 @@
+"""For who cannot see the page as it was drawn: an audit of every part, forced colours, zoom, no motion, 360 pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.playground.audit import findings
+from tests.playground.browser_tab import Tab
+from tests.playground.conftest import RunningApp
+
+pytestmark = pytest.mark.ui
+OpenTab = Callable[..., Tab]
+SECTIONS = ("Decoding settings", "Sampling", "Go back", "Step through a round")
+CUT = """
+() => [...document.querySelectorAll(
+  'button, label, h1, h2, h3, p, dt, dd, li, input, textarea, summary, code'
+)].filter((node) => {
+  const box = node.getBoundingClientRect();
+  if (!box.width || !box.height || !node.checkVisibility({ visibilityProperty: true })) return false;
+  if (node.closest('.ds-sr, .sr-only, .js-plotly-plot, [hidden], [aria-hidden=true]')) return false;
+  if (getComputedStyle(node).position === 'absolute') return false;
+  for (let at = node.parentElement; at; at = at.parentElement) {
+    if (['auto', 'scroll'].includes(getComputedStyle(at).overflowX)) return false; // it can be scrolled to
+  }
+  return box.left < -1 || box.right > document.documentElement.clientWidth + 1;
+}).map((node) => `${node.tagName} ${node.textContent.trim().slice(0, 40)}`)
+"""
+
+
+def parts(page: Page) -> list[str]:
+    """The names of the page's tabs."""
+    return [name.strip() for name in page.locator("#workbench > .tab-wrapper [role=tab]").all_inner_texts()]
+
+
+def show(page: Page, name: str) -> None:
+    page.locator("#workbench [role=tab]", has_text=name).filter(visible=True).first.click()
+    page.wait_for_timeout(500)
+
+
+def unfold(page: Page) -> None:
+    """Open every section and fold that is closed."""
+    for name in SECTIONS:
+        head = page.get_by_role("button", name=name, exact=True).filter(visible=True)
+        if head.count():
+            head.first.click()
+            page.wait_for_timeout(150)
+    page.evaluate("() => document.querySelectorAll('details:not(.ds-save)').forEach((fold) => { fold.open = true; })")
+    page.wait_for_timeout(500)
+
+
+@pytest.fixture
+def talked(fake_app: RunningApp, tab: OpenTab) -> Callable[..., Tab]:
+    """Opens a page with one answer in it."""
+
+    def open_page(theme: str = "light", **viewport: int) -> Tab:
+        one = tab(f"{fake_app.url}?__theme={theme}", **viewport)
+        one.send("hello you")
+        one.expect_idle()
+        return one
+
+    return open_page
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_audit_finds_nothing_serious_in_any_part(talked: Callable[..., Tab], theme: str) -> None:
+    page = talked(theme).page
+    unfold(page)
+    names = parts(page)
+    assert len(names) >= 3
+    for name in names:
+        show(page, name)
+        unfold(page)
+        assert findings(page) == [], name
+    page.get_by_role("button", name="Keyboard", exact=True).click()
+    assert findings(page) == []
+
+
+def test_teeth_the_audit_sees_a_button_without_a_name_and_pale_text(fake_app: RunningApp, tab: OpenTab) -> None:
+    page = tab(fake_app.url).page
+    page.evaluate(
+        "() => document.querySelector('#left').insertAdjacentHTML('beforeend', "
+        "'<button id=mute></button><p style=\"color:#ccc;background:#fff\">pale</p>')"
+    )
+    found = findings(page)
+    assert any(text.startswith("button-name at #mute") for text in found)
+    assert any(text.startswith("color-contrast at ") for text in found)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "why"), [(360, 740, "a small phone"), (640, 450, "1280 by 900 at 200 percent")]
+)
+def test_nothing_is_cut_or_scrolls_sideways(talked: Callable[..., Tab], width: int, height: int, why: str) -> None:
+    page = talked(width=width, height=height).page
+    unfold(page)
+    for name in parts(page):
+        show(page, name)
+        unfold(page)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, (why, name)
+        assert page.evaluate(CUT) == [], (why, name)
+    if page.get_by_role("tab", name="Chat", exact=True).count():
+        show(page, "Chat")
+    page.get_by_role("button", name="Keyboard", exact=True).click()
+    within(page.locator(".keys-dialog"), width)
+    page.keyboard.press("Escape")
+    for menu in page.locator(".ds-save").filter(visible=True).all()[:3]:
+        menu.locator("summary").click()
+        within(menu.locator(".ds-menu"), width)
+
+
+def within(node: Locator, width: int) -> None:
+    box = node.bounding_box()
+    assert box is not None and box["x"] >= 0 and box["x"] + box["width"] <= width, box
+
+
+def test_forced_colours_keep_controls_marks_and_focus(fake_app: RunningApp, browser: Browser) -> None:
+    context = browser.new_context(forced_colors="active", color_scheme="dark", reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(fake_app.url)
+    one = Tab(page)
+    one.send("hello")
+    one.expect_idle()
+    edges = page.evaluate(
+        """() => ['#send', '#shortcuts .keys-open', '#panels .ds-button', '#message textarea'].map((at) => {
+            const { borderTopWidth, borderTopStyle, outlineStyle } = getComputedStyle(document.querySelector(at));
+            return (parseFloat(borderTopWidth) > 0 && borderTopStyle !== 'none') || outlineStyle !== 'none';
+        })"""
+    )
+    assert all(edges), edges
+    marks = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('#tokens .ds-tokens [data-origin]')].map((node) => {
+            const { textDecorationLine, textDecorationStyle, borderBottomStyle } = getComputedStyle(node);
+            return [node.dataset.origin, `${textDecorationLine} ${textDecorationStyle} ${borderBottomStyle}`];
+        }))"""
+    )
+    assert len(set(marks.values())) >= 3, f"origins are told apart by shape, not by colour alone: {marks}"
+    page.locator("#send").focus()
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") != "none"
+    context.close()
+
+
+def test_nothing_moves_on_its_own_where_less_motion_is_wished(fake_app: RunningApp, browser: Browser) -> None:
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(fake_app.url)
+    one = Tab(page)
+    one.send("hello")
+    one.expect_running()
+    moving = "() => document.getAnimations().filter((one) => one.playState === 'running').length"
+    assert page.evaluate(moving) == 0
+    one.expect_idle()
+    expect(one.answers()).to_have_count(1)
+    context.close()
