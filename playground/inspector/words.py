@@ -131,7 +131,9 @@ class Speaker:
         return -1 if self.event.bonus is None else self.event.bonus
 
     def _quote(self, token: int) -> str:
-        return quoted(self.texts, [token])
+        """A token of blanks alone would look like nothing."""
+        text = quoted(self.texts, [token])
+        return text if text[1:-1].strip() else text.replace(" ", "␣")
 
 
 def _verdict(kept: bool) -> str:
