@@ -134,6 +134,7 @@ def test_branch_tree_and_a_restart(server: Server, tab: OpenTab) -> None:
     expect(again.questions()).to_have_count(3, timeout=20_000)
     assert texts(again) == shown
     expect(again.page.locator("#status")).to_contain_text("Restored after a restart: ")
+    again.open_section("Decoding settings")
     expect(again.page.locator("#max_new input[type=number]")).to_have_value("12")
     again.page.locator("#conversations summary").click()
     expect(branches(again)).to_have_count(2)
