@@ -1,0 +1,293 @@
+"""Traces opened in the page: pieces of a file come in, replays are bounded and end, a player goes where it is told."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from engine import load_engine
+from engine.chat import ChatSession
+from playground.exchange import ExchangeError, export_trace, import_trace
+from playground.exchange.replay import SPEEDS, record
+from playground.handlers import Handlers
+from playground.limits import Refused, TurnOptions
+from playground.panels.token_text import TokenTexts
+from playground.replay import replays as replays_module
+from playground.replay import uploads as uploads_module
+from playground.replay.desk import Desk
+from playground.replay.facts import facts_of
+from playground.replay.player import LONGEST_TICK_S, Player
+from playground.replay.replays import Replays
+from playground.replay.uploads import Uploads
+from playground.service import Service
+from playground.settings import Settings
+from playground.viewer import Viewer, full
+from tests.playground.plays import act, play
+from tests.playground.synthetic import SyntheticSession
+from tests.playground.test_exchange_trace import LINES, PACKED, REFUSED
+from tests.playground.words import WordTokenizer
+
+OTHER_THERE = {"sid", "e", "n", "y"}
+"""Of a stream, and not of what it shows; `y` is what the machine holds."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def bare_service() -> Service:
+    """One that never loads an engine."""
+
+    def nothing(*_: object) -> Any:
+        raise AssertionError("a replay needs no engine")
+
+    return Service(Settings(), cast(Any, nothing), cast(Any, nothing))
+
+
+class Page:
+    """What a page's script asks."""
+
+    def __init__(self, desk: Desk, sid: str) -> None:
+        self.desk, self.sid = desk, sid
+
+    def ask(self, do: str, **more: Any) -> dict[str, Any]:
+        text = self.desk([json.dumps({"sid": self.sid, "do": do, **more})])
+        head, _, delta = text.partition("\n")
+        answer: dict[str, Any] = json.loads(head)
+        return answer | ({"delta": json.loads(delta)} if delta else {})
+
+    def send(self, data: bytes) -> dict[str, Any]:
+        begun = self.ask("begin", size=len(data))
+        if "error" in begun:
+            return begun
+        for number, start in enumerate(range(0, len(data), begun["piece"])):
+            piece = base64.b64encode(data[start : start + begun["piece"]]).decode()
+            told = self.ask("piece", upload=begun["upload"], number=number, data=piece)
+            assert told == {"have": min(len(data), start + begun["piece"])}
+        return self.ask("open", upload=begun["upload"])
+
+
+@pytest.fixture
+def page() -> Page:
+    service = bare_service()
+    return Page(Desk(service.registry), service.registry.new().sid)
+
+
+def player_of(*codes: int, clock: Callable[[], float] = Clock()) -> Player:  # noqa: B008
+    session = SyntheticSession(1)
+    for code in (40, *codes):
+        act(session, code)
+    return Player("r", record(import_trace(export_trace(session.trace, WordTokenizer()))), clock)
+
+
+def test_a_trace_from_here_is_there_what_it_was_here(tiny_checkpoint: Callable[[str], Path]) -> None:
+    """Another installation, no model: the panels' whole state is that of the page it was saved from."""
+    engine = load_engine(str(tiny_checkpoint("llama")), drafter="ngram", draft_len=5, device="cpu", max_ctx=512)
+    here = Service(Settings(), lambda settings, progress: engine, ChatSession)
+    here.start()
+    assert here.wait(20)
+    talk = here.registry.new()
+    options = {"drafter": "ngram", "draft_len": 5, "max_new": 24}
+    messages = ("one two one two one", "again and again and again")
+    turns = [talk.send(message, TurnOptions(**options)).result(60) for message in messages]
+    talk.regenerate(TurnOptions(**options, temperature=0.8, seed=3)).result(60)
+    talk.continue_turn(TurnOptions(**options)).result(60)
+    file = json.loads(Handlers(here).trace_file([talk.sid]))
+    list(Viewer(here, talk).show())
+    live = json.loads(full(here, talk))
+    texts = TokenTexts(engine.tokenizer)
+    said = ["".join(map(texts, turn.tokens[: -1 if turn.reason == "stop" else None])) for turn in turns]
+    here.close()
+
+    there = bare_service()
+    page = Page(Desk(there.registry), there.registry.new().sid)
+    opened = page.send(base64.b64decode(file["data"]))
+    shown = page.ask("look", id=opened["id"])
+    assert _state(shown["delta"]) == _state(live)
+    assert [line[2] for line in shown["talk"]][:2] == said, "an answer that was replaced was made too"
+    assert len(shown["talk"]) == 3
+    assert file["name"].startswith("draftscope-trace-") and file["name"].endswith(".jsonl.gz")
+    assert talk.sid[:8] not in file["name"]
+    assert there.engine is None
+
+
+def _state(delta: dict[str, Any]) -> dict[str, Any]:
+    """All that panels show, but for what a replay cannot know: the page's own count, and the clock's speed."""
+    state = {key: value for key, value in delta.items() if key not in OTHER_THERE}
+    state["s"] = {key: value for key, value in state["s"].items() if key != "version"}
+    state["f"] = {key: value for key, value in state["f"].items() if key != "tokens_per_second"}
+    return state
+
+
+def test_without_its_last_events_it_is_another_state(page: Page) -> None:
+    """Teeth of the comparison above."""
+    states = [_state(page.ask("look", id=page.send("\n".join(lines).encode())["id"])["delta"]) for lines in
+              (LINES, LINES[:-3])]  # fmt: skip
+    assert states[0] != states[1]
+
+
+@pytest.mark.parametrize(("words", "data"), REFUSED)
+def test_what_is_no_trace_is_refused_on_the_way(page: Page, words: str, data: Callable[[], bytes]) -> None:
+    answer = page.send(data())
+    assert set(answer) == {"error"} and len(page.desk.replays) == 0
+    assert re.search(words, answer["error"]) or "at most 25,165,824 are taken" in answer["error"]
+    assert answer["error"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    "change", [{"number": 1}, {"number": None}, {"data": "é"}, {"data": ""}, {"data": 5}, {"upload": "x"}]
+)
+def test_an_upload_that_goes_wrong_is_over(page: Page, change: dict[str, Any]) -> None:
+    name = page.ask("begin", size=1000)["upload"]
+    good = {"upload": name, "number": 0, "data": base64.b64encode(bytes(10)).decode()}
+    assert page.ask("piece", **(good | change))["error"].endswith("open the file once more.")
+    if change != {"upload": "x"}:
+        assert "ended" in page.ask("piece", **good)["error"]
+
+
+@pytest.mark.parametrize("size", [None, -1, "9", True, 25_165_825, 10**30])
+def test_a_size_that_no_trace_has_is_refused(page: Page, size: object) -> None:
+    assert page.ask("begin", size=size)["error"].endswith((".", "first."))
+
+
+def test_a_file_that_did_not_arrive_whole_or_is_longer_than_it_said_is_refused(page: Page) -> None:
+    name = page.ask("begin", size=20)["upload"]
+    assert page.ask("piece", upload=name, number=0, data=base64.b64encode(bytes(8)).decode()) == {"have": 8}
+    assert "whole" in page.ask("open", upload=name)["error"]
+    name = page.ask("begin", size=4)["upload"]
+    assert "ended" in page.ask("piece", upload=name, number=0, data=base64.b64encode(bytes(8)).decode())["error"]
+
+
+def test_uploads_are_few_and_do_not_stay() -> None:
+    clock = Clock()
+    uploads = Uploads(clock)
+    names = [uploads.begin(str(owner), 10) for owner in range(uploads_module.AT_ONCE)]
+    with pytest.raises(Refused, match="in a moment"):
+        uploads.begin("one more", 10)
+    with pytest.raises(Refused, match="ended"):
+        uploads.add("1", names[0], 0, "AAAA")
+    uploads.begin("0", 10)  # a visitor's new one takes the place of the old one
+    with pytest.raises(Refused, match="ended"):
+        uploads.add("0", names[0], 0, "AAAA")
+    clock.now += uploads_module.STALE_S + 1
+    assert uploads.begin("one more", 10)
+    assert len(uploads._open) == 1
+
+
+def test_visitors_replay_independently_and_only_their_own(page: Page) -> None:
+    registry = page.desk._registry
+    other = Page(page.desk, registry.new().sid)
+    mine, theirs = page.send(PACKED)["id"], other.send(PACKED)["id"]
+    page.ask("go", id=mine, to=5)
+    assert other.ask("look", id=theirs)["at"] == len(LINES) - 1
+    assert other.ask("look", id=mine) == {"over": True} == page.ask("go", id=theirs, to=1)
+    other.ask("close", id=mine)
+    assert page.ask("look", id=mine)["at"] == 5
+    page.ask("close", id=mine)
+    assert page.ask("look", id=mine) == {"over": True}
+    assert page.desk([json.dumps({"sid": "0" * 32, "do": "look", "id": theirs})]) == ""
+    assert page.desk(["[" * 10_000]) == page.desk([7]) == page.desk(None) == ""
+
+
+def test_a_replay_ends_with_its_page_and_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    replays = Replays(clock)
+    first = replays.open("a", PACKED)[0]
+    clock.now += replays_module.TTL_S - 1
+    assert replays.get("a", first) is not None, "and its lease begins anew"
+    clock.now += replays_module.TTL_S + 1
+    assert replays.sweep() == 1 and replays.get("a", first) is None
+    own = [replays.open("a", PACKED)[0] for _ in range(replays_module.MOST_OF_ONE + 1)]
+    assert [replays.get("a", name) is not None for name in own] == [False, True, True, True]
+    monkeypatch.setattr(replays_module, "MOST", 3)
+    with pytest.raises(Refused, match="as many traces as it has room for"):
+        replays.open("b", PACKED)
+    clock.now += replays_module.QUIET_S
+    replays.open("b", PACKED)
+    assert len(replays) == 3
+    monkeypatch.setattr(replays_module, "MOST_BYTES", len(gzip.decompress(PACKED)) - 1)
+    clock.now += replays_module.QUIET_S
+    with pytest.raises(Refused, match="room"):
+        replays.open("c", PACKED)
+    with pytest.raises(ExchangeError, match="not JSON"):
+        replays.open("c", b"hello")
+
+
+def test_memory_is_given_back_though_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replays_module, "TTL_S", 0.05)
+    replays, gone = Replays(), threading.Event()
+    replays.open("a", PACKED)
+    for _ in range(100):
+        if len(replays) == 0:
+            gone.set()
+            break
+        threading.Event().wait(0.05)
+    assert gone.is_set()
+
+
+def test_a_player_goes_where_it_is_told() -> None:
+    player = player_of(8, 35, 33, 34, 12, 36, 9, 35)
+    last, rounds, turns = len(player.recording.events), player.recording.rounds, player.recording.turns
+    assert player.look().where["at"] == last
+    assert player.step(-1, "round").where["at"] == max(stop for stop in rounds if stop < last)
+    assert player.step(-2, "event").where["at"] == player.look().where["at"]
+    assert player.go(rounds[3]).where["at"] == rounds[3]
+    assert player.step(2, "round").where["at"] == rounds[5]
+    assert player.step(-1, "turn").where["at"] == max(stop for stop in turns if stop < rounds[5])
+    assert player.go(-9).where["at"] == 0 and player.go(10**9).where["at"] == last
+
+
+def test_it_plays_at_its_speed_and_a_page_that_slept_goes_on_from_where_it_was() -> None:
+    clock = Clock()
+    player = player_of(8, 35, 33, 34, 12, 36, clock=clock)
+    recording = player.recording
+    object.__setattr__(recording, "times", tuple(0.5 * place for place in range(len(recording.events))))
+    player.go(0)
+    where = player.play(True, 2.0).where
+    assert (where["playing"], where["speed"], where["at"]) == (True, 2.0, 0)
+    clock.now += 0.5
+    assert player.tick().where["s"] == 1.0 and player.look().where["at"] == 3
+    clock.now += 3600
+    assert player.tick().where["s"] == 1.0 + 2 * LONGEST_TICK_S
+    assert player.play(True, 3.0).where["speed"] == 2.0, "not offered"
+    for _ in range(200):
+        clock.now += 1
+        where = player.tick().where
+    assert (where["playing"], where["at"]) == (False, len(recording.events))
+    assert player.play(True).where["at"] == 1, "from the beginning again"
+    assert player.step(1, "round").where["playing"] is False
+    assert SPEEDS == (0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+def test_an_answer_carries_only_the_lines_that_changed() -> None:
+    player = player_of(40, 35, 40, 36, 9, 40, 35)
+    shown: list[Any] = []
+    for to in (0, 3, 200, 20, 21, 25, 200, 0, 200):
+        where = player.go(to).where
+        shown = [*shown[: where["keep"]], *where["talk"]]
+        assert shown == player._feed.talk()
+    assert player.go(200).where["talk"] == []
+    assert player.look().where["talk"] == shown and shown
+
+
+def test_facts_say_what_a_trace_holds_and_where_its_turns_begin() -> None:
+    session = SyntheticSession(3)
+    for _ in play(session, turns=3, bursts=2, rounds=4):
+        pass
+    recording = record(import_trace(export_trace(session.trace, WordTokenizer())))
+    facts = facts_of(recording)
+    assert (facts["turns"], facts["rounds"], facts["events"]) == (3, session.rounds, len(session.trace))
+    assert facts["marks"] == [[place, number] for number, place in enumerate(recording.turns, start=1)]
+    assert facts["texts"] is True and facts["missing"] == 0
