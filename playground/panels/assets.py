@@ -29,6 +29,7 @@ PANELS = (
     "plain_words.js",
     "frame.js",
     "window.js",
+    "overview.js",
     "fate.js",
     "way_back.js",
     "length.js",

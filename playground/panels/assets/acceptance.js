@@ -1,18 +1,28 @@
+const RECENT = [10, 20, 50, 100, 200, 500, 1000, 0]; // rounds counted; 0 is all of them
+
 // Panel 2: how often the draft at each position survives, per round and given that it was reached.
 function createAcceptancePanel(root) {
   const frame = createFrame(root, {
     name: 'acceptance', title: 'Acceptance by draft position', height: 236,
     about: 'Bars: kept in how many of the rounds that drafted. Diamonds: kept when all drafts before it were.',
     empty: 'Acceptance appears with the first round that drafts.',
+    key: (c) => [{ name: 'kept, of the rounds that drafted, with the 95% interval of Wilson', shape: 'solid', colour: c.accepted }, { name: 'kept, when all drafts before it were', shape: 'frame', colour: c.text }],
   });
   let recent = 0;
-  const pick = choice(frame.tools, frame.toggle, 'Rounds counted', [[0, 'All'], [50, 'Last 50']], (value) => { recent = value; clock.redraw(); });
-  pick(0);
+  const slider = el('input', { type: 'range', class: 'ds-slider', min: '0', max: String(RECENT.length - 1), step: '1', value: String(RECENT.length - 1), 'aria-label': 'Rounds counted', oninput: () => {
+    recent = RECENT[Number(slider.value)];
+    clock.redraw();
+  } });
+  const where = el('span', { class: 'ds-where' });
+  frame.add(el('div', { class: 'ds-scrub' }, slider, where));
 
   function draw(colours) {
     const counts = recent ? countRecent(recent) : store.state.a;
     const positions = counts.tested.map((_, i) => i + 1);
     frame.setEmpty(!counts.n);
+    const counted = recent ? `last ${Math.min(recent, store.state.rounds.length)} rounds` : 'all rounds';
+    setText(where, counted);
+    setAttr(slider, 'aria-valuetext', counted);
     const share = (k, n) => (n ? k / n : null);
     const perRound = counts.accepted.map((k) => share(k, counts.n));
     const reached = counts.accepted.map((k, i) => share(k, counts.tested[i]));
@@ -25,6 +35,7 @@ function createAcceptancePanel(root) {
         error_y: { type: 'data', symmetric: false, array: bands.map((b, i) => b[1] - (perRound[i] ?? 0)), arrayminus: bands.map((b, i) => (perRound[i] ?? 0) - b[0]), color: colours.idle, thickness: 1.2, width: 3 } },
       { type: 'scatter', mode: 'lines+markers', name: 'given reached', x: positions, y: reached, line: { color: colours.text, width: 1.2, dash: 'dash' },
         marker: { symbol: 'diamond-open', size: 9, color: colours.text, line: { width: 1.6 } }, hovertext: hover, hoverinfo: 'text' },
+      ...sameChance(counts, positions, colours),
     ], {
       margin: { l: 48, b: narrow ? 42 : 58 }, bargap: 0.3, dragmode: false,
       xaxis: { tickvals: positions, ticktext: positions.map((p, i) => (narrow ? `${p}` : `${p}<br>n=${counts.tested[i]}`)), range: [0.4, Math.max(1, positions.length) + 0.6], fixedrange: true, showgrid: false, title: { text: 'draft position' } },
@@ -34,6 +45,15 @@ function createAcceptancePanel(root) {
     frame.fillTable(['position', 'accepted', 'rounds that drafted', 'per round', 'reached', 'given reached'], () => positions.map((p, i) => [p, counts.accepted[i], counts.n, shareCell(counts.accepted[i], counts.n), counts.tested[i], shareCell(counts.accepted[i], counts.tested[i])]));
   }
   return { frame, draw };
+}
+
+// For who learns it: what the bars would be if every draft stood the same chance, alpha, given that it was reached.
+function sameChance(counts, positions, colours) {
+  const tested = sum(counts.tested);
+  if (document.body.dataset.level !== 'student' || !tested) return [];
+  const alpha = sum(counts.accepted) / tested;
+  return [{ type: 'scatter', mode: 'lines', name: 'same chance', x: positions, y: positions.map((p) => alpha ** p), line: { color: colours.idle, width: 1.5, dash: 'dot', shape: 'spline' }, hoverinfo: 'text',
+    hovertext: positions.map((p) => `<b>if every guess were right ${percent(alpha, 1)} of the time</b><br>guess ${p} would stand in ${percent(alpha ** p, 1)} of the rounds`) }];
 }
 
 function countRecent(most) {

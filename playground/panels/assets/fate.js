@@ -20,7 +20,8 @@ function createFatePanel(root, view) {
   frame.tools.insertBefore(follow, frame.toggle);
   const slider = el('input', { type: 'range', class: 'ds-slider', step: '1', 'aria-label': 'Last round shown', oninput: () => view.endAt(Number(slider.value), frame.host.clientWidth) });
   const where = el('span', { class: 'ds-where' });
-  frame.add(el('div', { class: 'ds-scrub' }, slider, where));
+  const overview = createOverview(view, frame.host);
+  frame.add(el('div', { class: 'ds-scrub' }, el('div', { class: 'ds-overview' }, overview.canvas, slider), where));
   frame.plot.on('plotly_relayout', view.onZoom);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
@@ -49,6 +50,7 @@ function createFatePanel(root, view) {
       xaxis: { range, title: { text: 'verify round' }, tickformat: 'd', showgrid: false, nticks: 8 },
       yaxis: { range: [-0.6, rows + 0.6], fixedrange: true, showgrid: false, tickvals: [...ticks, rows], ticktext: [...ticks.map((i) => `${i + 1}`), 'trunk’s'], title: { text: 'draft' } },
     }, colours);
+    overview.draw(colours, range);
     controls(range);
     describe(frame, shown);
     frame.fillTable(['round', 'turn', 'drafted', 'accepted', 'trunk’s token', 'it is a', 'drafts'], (most) => (most === Infinity ? rounds : shown).slice(-most).reverse().map(tableRow));

@@ -50,15 +50,3 @@ function legend(kind, label, entries) {
   return el('ul', { class: `ds-legend ${kind}`, 'aria-label': label }, ...entries.map(([swatch, name, note]) => (
     el('li', { title: note ?? null }, el('span', { class: `ds-swatch ds-sw-${swatch}`, 'aria-hidden': 'true' }), name))));
 }
-
-function choice(tools, before, label, options, onPick) {
-  const group = el('div', { class: 'ds-choice', role: 'group', 'aria-label': label });
-  const buttons = options.map(([value, text]) => el('button', { type: 'button', class: 'ds-button', text, 'aria-pressed': 'false', onclick: () => pick(value) }));
-  const pick = (value) => {
-    buttons.forEach((button, i) => button.setAttribute('aria-pressed', String(options[i][0] === value)));
-    onPick(value);
-  };
-  group.append(...buttons);
-  tools.insertBefore(group, before);
-  return pick;
-}
