@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from playground.panels.status import CacheName, CacheUse, Occupancy
+from playground.race.names import short_reference
 
 if TYPE_CHECKING:
     from engine.cache import CacheSlot
@@ -32,6 +33,7 @@ def occupancy_of(session: SpecSession, turns: int) -> Occupancy | None:
         weights=bytes_of["weights"],
         draft_weights=bytes_of["draft_weights"],
         slot_bytes=bytes_of["slots"],
+        model=short_reference(str(engine.checkpoint.id)),
         device=str(engine.trunk.device),
         graphs=engine.graph_state,
         reads=None if path is None else path.reads,

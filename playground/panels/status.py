@@ -41,6 +41,8 @@ class Occupancy:
     draft_weights: int
     slot_bytes: int
     """Of all slots, whoever has them."""
+    model: str
+    """Its public name."""
     device: str
     graphs: str
     """One sentence: whether rounds replay captured graphs, and why not."""
@@ -55,6 +57,7 @@ class Occupancy:
             "turns": self.turns,
             "slots": [self.slots_used, self.slots, int(self.own_slot)],
             "bytes": [self.weights, self.draft_weights, self.slot_bytes],
+            "model": self.model,
             "device": self.device,
             "graphs": self.graphs,
             "reads": self.reads,

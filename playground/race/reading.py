@@ -33,6 +33,7 @@ def reading_of(races: Races, race: Race, seen: tuple[int, int]) -> dict[str, Any
         "ended": ended,
         "says": race.error or WORDS.get(race.phase) or _waiting(races, race),
         "title": _title(race),
+        "model": short_reference(race.model),
         "lanes": lanes,
         "outcome": None if outcome is None or not ended else asdict(outcome),
     }

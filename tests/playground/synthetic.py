@@ -91,6 +91,7 @@ class SyntheticSession:
             weights=538_000_000,
             draft_weights=90_000_000,
             slot_bytes=2 * trunk.nbytes,
+            model="words",
             device="cpu",
             graphs="Forwards run without graphs, as they do on the CPU.",
         )

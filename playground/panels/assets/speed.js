@@ -21,6 +21,7 @@ function createSpeedPanel(root, view) {
     const near = view.rows(range).filter((row) => Array.isArray(row.ms));
     const line = speedLine(timed);
     const tallest = quantile(near.map((row) => sum(row.ms)), 0.98) || 1;
+    const plain = measuredPlain();
     frame.plot.draw([
       ...STAGES.map(([name, colour], i) => ({
         type: 'bar', name, x: near.map((row) => row.r), y: near.map((row) => row.ms[i]), width: 0.8, marker: { color: colours[colour] }, hoverinfo: 'text',
@@ -28,19 +29,26 @@ function createSpeedPanel(root, view) {
       })),
       { type: 'scatter', mode: 'lines', name: 'tokens a second', yaxis: 'y2', x: line.map((p) => p[0]), y: line.map((p) => p[1]), hoverinfo: 'text',
         hovertext: line.map((p) => `<b>${p[1].toFixed(1)} tokens a second</b><br>over ${SMOOTH} rounds up to ${p[0]}`), line: { color: colours.text, width: 1.8 } },
+      ...(plain ? [{ type: 'scatter', mode: 'lines', name: 'plain decoding', yaxis: 'y2', x: range, y: [plain.rate, plain.rate], hoverinfo: 'text', hovertext: [plainText(plain), plainText(plain)], line: { color: colours.text, width: 1.6, dash: 'dash' } }] : []),
     ], {
-      barmode: 'stack', dragmode: view.dragmode, margin: { l: 62, r: 54, b: 42 }, shapes: turnLines(colours, range),
+      barmode: 'stack', dragmode: view.dragmode, margin: { l: 62, r: 54, b: 42 }, shapes: turnLines(colours, range), annotations: plain ? [{ xref: 'paper', x: 0, y: plain.rate, yref: 'y2', xanchor: 'left', yanchor: 'bottom', text: `plain ${plain.rate.toFixed(1)}/s`, showarrow: false, font: { size: 11, color: colours.text }, bgcolor: colours.paper }] : [],
       xaxis: { range, title: { text: 'verify round' }, tickformat: 'd', showgrid: false, nticks: 8 },
       yaxis: { range: [0, tallest * 1.25], fixedrange: true, nticks: 5, title: { text: 'ms' } },
-      yaxis2: { overlaying: 'y', side: 'right', rangemode: 'tozero', fixedrange: true, showgrid: false, zeroline: false, nticks: 4, automargin: false, title: { text: 'tokens/s', standoff: 4 } },
+      yaxis2: { overlaying: 'y', side: 'right', rangemode: 'tozero', fixedrange: true, showgrid: false, zeroline: false, nticks: 4, tickmode: 'auto', automargin: false, title: { text: 'tokens/s', standoff: 4 } },
     }, colours);
     const all = STAGES.map((_, i) => timed.reduce((total, row) => total + row.ms[i], 0));
-    frame.describe(timed.length ? `${timed.length} rounds: ${STAGES.map(([name], i) => `${name} ${percent(all[i], sum(all))}`).join(', ')} of the time.` : 'Nothing timed yet.');
+    frame.describe(timed.length ? `${timed.length} rounds: ${STAGES.map(([name], i) => `${name} ${percent(all[i], sum(all))}`).join(', ')} of the time.${plain ? ` ${plainText(plain)}.` : ''}` : 'Nothing timed yet.');
     frame.fillTable(['round', ...STAGES.map(([name]) => `${name} ms`), 'round ms', 'tokens'], (most) => timed.slice(-most).reverse().map((row) => [row.r, ...row.ms.map(msCell), msCell(sum(row.ms)), emitted(row)]));
   }
   return { frame, draw };
 }
 
+// What plain decoding gave in a race of this very model; null without one.
+function measuredPlain() {
+  const { plain, state } = store;
+  return plain && plain.model === state.y.model ? plain : null;
+}
+const plainText = ({ race, rate }) => `Plain decoding: ${rate.toFixed(1)} tokens a second, measured by race ${race}`;
 
 // Tokens of a round, counted once for each string of fates.
 const emittedSeen = new Map();

@@ -32,11 +32,20 @@ function take(text) {
   save.disabled = !news.ended;
   lanes.take(news.lanes, news.ended, fresh && news.ended);
   if (news.ended) outcome.show(news.outcome, news.lanes.map((lane) => lane.name));
+  if (news.phase === 'done' && news.outcome?.plain.rate) tellPanels({ race: news.number, model: news.model, rate: news.outcome.plain.rate });
   if (news.ended && !shown.ended) { // both buttons follow
     shown.ended = true;
     trigger('change');
   }
   return !news.ended;
+}
+
+// The speed panel draws what plain decoding of this model was measured to give, and nothing that was not measured.
+function tellPanels(plain) {
+  const panels = window.__draftscope;
+  if (!panels) return;
+  panels.plain = plain;
+  panels.clock?.redraw();
 }
 
 const ask = () => server.reading(JSON.stringify({ sid: shown.sid, number: shown.number, seen: lanes.seen() }));
