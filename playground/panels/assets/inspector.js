@@ -85,16 +85,19 @@ function withDraft(rows, draft) {
 
 function roundParts(found, at) {
   const chosen = chosenColumn(found, at);
-  const column = found.columns[found.columns.findIndex((_, i) => columnName(found, i) === chosen)];
   const strip = roundStrip(found, chosen, pin.choose);
+  const column = found.columns.find((_, i) => columnName(found, i) === chosen);
   if (!column) return [strip];
-  const [word] = FATE_WORDS[column.fate], own = found.columns.at(-1);
-  const place = chosen === 'own' ? found.accepted : chosen - 1, draft = found.columns[place] === own && chosen === 'own' ? null : found.columns[place];
-  const marks = [...(draft && draft !== own ? [[draft.id, 'draft']] : []), ...(chosen === 'own' || column.fate === 'rejected' ? [[own.id, 'emitted']] : column.kept ? [[column.id, 'emitted']] : [])];
-  const head = el('h4', { class: 'ds-verdict' }, `${chosen === 'own' ? 'The model’s own' : `Draft ${chosen}`} `, el('span', { class: 'ds-quote', text: quoted(column.text), translate: 'no' }), `: ${word} `, forEngineer(`id ${column.id}`));
+  // The draft of this place, and the trunk's own token, where there are any.
+  const count = drafts(found), place = chosen === 'own' ? found.accepted : chosen - 1;
+  const draft = place < count ? found.columns[place] : null, own = found.columns[count] ?? null;
+  const emitted = chosen === 'own' || column.fate === 'rejected' ? own : column.kept ? column : null;
+  const marks = [...(draft ? [[draft.id, 'draft']] : []), ...(emitted ? [[emitted.id, 'emitted']] : [])];
+  const head = el('h4', { class: 'ds-verdict' }, `${chosen === 'own' ? 'The model’s own' : `Draft ${chosen}`} `,
+    el('span', { class: 'ds-quote', text: quoted(column.text), translate: 'no' }), `: ${FATE_WORDS[column.fate][0]} `, forEngineer(`id ${column.id}`));
   const lists = column.trunk === undefined ? [] : [
     choices('The model’s choices here', withDraft(column.trunk, draft), marks, found.missing),
-    ...(draft && draft !== own ? [choices('The drafter’s choices here', draft.draft ?? [], marks, found.recorded ? found.silent : '')] : []),
+    ...(draft ? [choices('The drafter’s choices here', draft.draft ?? [], marks, found.recorded ? found.silent : '')] : []),
   ].filter((list) => list.childNodes[1].textContent);
   return [strip, head, el('p', { class: 'ds-says' }, ...bothWords(column.says)), ...[testOf(column)].filter(Boolean), el('div', { class: 'ds-two' }, ...lists)];
 }
