@@ -29,6 +29,8 @@ RULES: dict[str, frozenset[tuple[State, State]]] = {
 """What each move may lead from and to. `turn`, `round`, `trim`, `rewind`, `unpark`, `error` and `reprime` are no
 transitions of the pending carry; a new turn of a session that carries a token is its `flush`."""
 
+PLAIN_ROUND: tuple[State, str, State] = ("PENDING", "round", "PENDING")
+
 
 class StateMachine:
     """Follows one session through its events; `wire` is a group of readings."""
@@ -77,10 +79,11 @@ class StateMachine:
                 self._found(event.state)
 
     def wire(self) -> dict[str, Any]:
-        """`now`, `last` (plain rounds left out) and `bad` as [from, move, to, round], a count under `from>move>to`."""
-        counts = {
-            ">".join(move): count for move, count in self.moves.items()
-        }  # zeros too: a page has the number before
+        """`now`, `last` (plain rounds left out) and `bad` as [from, move, to, round], a count under `from>move>to`.
+
+        Zeros too: a page has the number before. Plain rounds are left out, for a page counts them itself.
+        """
+        counts = {">".join(move): count for move, count in self.moves.items() if move != PLAIN_ROUND}
         return {"now": self._now or "", "last": self._last, "bad": self._bad, "broken": self.broken, **counts}
 
     def _carry(self, event: ev.PendingEvent) -> None:

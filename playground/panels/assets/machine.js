@@ -25,7 +25,7 @@ function createMachine() {
   function draw(colours) {
     const { g } = store.state;
     const map = node.clientWidth && node.clientWidth < 520 ? TALL_MAP : WIDE_MAP;
-    const signature = JSON.stringify([g, colours, map.size]);
+    const signature = JSON.stringify([g, store.state.rounds.length, colours, map.size, document.body.dataset.level]);
     if (signature === drawn) return;
     drawn = signature;
     const ways = waysOf(g, map);
@@ -57,9 +57,10 @@ function createMachine() {
   return { node, draw, asPicture, counts: () => machineCounts(store.state.g) };
 }
 
-// Every move made, with its count.
+// Every move made, with its count. Plain rounds are counted here: all but those that ended in a trim.
 function machineCounts(g) {
-  return Object.entries(g).filter(([key, count]) => key.includes('>') && count).map(([key, count]) => {
+  const rounds = (store.state.rounds.at(-1)?.r ?? 0) - (g['PENDING>trim>PREDICTED'] ?? 0);
+  return Object.entries({ ...g, 'PENDING>round>PENDING': rounds }).filter(([key, count]) => key.includes('>') && count).map(([key, count]) => {
     const [from, move, to] = key.split('>');
     return { from, move, to, count };
   });
