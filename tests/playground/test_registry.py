@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -106,3 +108,35 @@ def test_a_server_full_of_running_turns_says_so(make: Make) -> None:
         registry.new()
     future.result(5)
     registry.new()
+
+
+def test_a_kept_conversation_comes_back_once_however_many_ask(gone: list[Conversation]) -> None:
+    worker, sid, barrier = Worker(), "a" * 32, threading.Barrier(8)
+    made: list[Conversation] = []
+
+    def conversation(sid: str) -> Conversation:
+        made.append(Conversation(sid, worker, lambda: cast(Any, FakeChat(FakeEngine()))))
+        return made[-1]
+
+    def kept(asked: str) -> Conversation | None:
+        barrier.wait()
+        return conversation(asked) if asked == sid else None
+
+    registry = Registry(conversation, gone.append, kept)
+    with ThreadPoolExecutor(8) as many:
+        found = list(many.map(lambda _: registry.get(sid), range(8)))
+    assert len(made) == 8 and len({id(talk) for talk in found}) == 1 and len(registry) == 1
+    barrier = threading.Barrier(1)
+    with pytest.raises(Refused):
+        registry.get("b" * 32)
+    worker.close()
+
+
+def test_what_is_dropped_is_forgotten_and_disposed_of(make: Make, gone: list[Conversation]) -> None:
+    registry = make()
+    talk = registry.new()
+    registry.drop(talk.sid)
+    registry.drop("0" * 32)
+    assert gone == [talk] and registry.live() == []
+    with pytest.raises(Refused):
+        registry.get(talk.sid)

@@ -28,6 +28,14 @@ def test_a_space_is_reachable_from_outside_unless_told_otherwise() -> None:
     assert parse(["--host", "127.0.0.1"], {"SPACE_ID": "someone/space"}).host == "127.0.0.1"
 
 
+def test_what_is_kept_goes_into_a_folder_only_where_one_is_named() -> None:
+    assert parse([], {}).data_folder is None
+    assert parse(["--data", "off"], {"DRAFTSCOPE_DATA": "/elsewhere"}).data_folder is None
+    assert parse([], {"DRAFTSCOPE_DATA": "/elsewhere"}).data_folder == Path("/elsewhere")
+    assert parse([], {"DRAFTSCOPE_DATA": " "}).data_folder is None
+    assert parse(["--data", "~/kept"], {}).data_folder == Path("~/kept").expanduser()
+
+
 def test_the_round_is_built_for_the_longest_draft_asked_for() -> None:
     assert parse(["--draft-len", "3"], {}).max_draft_len == 7
     assert parse(["--draft-len", "12"], {}).max_draft_len == 12

@@ -284,3 +284,30 @@ def test_like_would_take_a_percent_sign_for_everything(store: Store, monkeypatch
     broken = listing._LIST.replace("holds(n.content, :search)", "n.content LIKE '%' || :search || '%'")
     monkeypatch.setattr(listing, "_LIST", broken)
     assert sids(store, "%") == [SID]
+
+
+def test_a_store_without_a_file_keeps_as_others_do_until_it_is_closed(tmp_path: Path) -> None:
+    store, seconds = Store(None, clock=lambda: seconds), 0.0
+    for sid in (SID, OTHER):
+        store.create(sid)
+        store.save_path(sid, path("q", "a"))
+    store.delete(OTHER)
+    store.create(OTHER)
+    assert texts(store.load(SID).path) == ["q", "a"] and list(tmp_path.iterdir()) == []
+    seconds = 100.0
+    store.expire(101, [])
+    store.expire(99, [SID])
+    assert SID in store and OTHER not in store
+    store.expire(99)
+    assert SID not in store
+    store.close()
+    with pytest.raises(StoreError, match="are closed"):
+        store.load(SID)
+
+
+def test_a_summary_counts_answers_and_names_the_last_model(store: Store) -> None:
+    store.create(SID)
+    store.save_path(SID, [Said("user", "q"), Said("assistant", "a", checkpoint="first")])
+    store.save_path(SID, [Said("user", "q"), Said("assistant", "b", checkpoint="second"), Said("user", "r")])
+    (line,) = store.list_conversations(all=True)
+    assert (line.messages, line.answers, line.checkpoint) == (4, 2, "second")

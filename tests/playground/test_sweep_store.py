@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,6 +126,14 @@ def test_a_full_folder_refuses_one_more_and_nothing_is_lost(tmp_path, monkeypatc
     assert [(line.run.id, line.saved) for line in library.listed("a")[0]] == [(RUN.id, True), (OTHER, False)]
     assert library.get("a", OTHER) == other
     assert [line.run.id for line in library.listed("b")[0]] == [RUN.id]
+
+
+def test_where_nothing_is_to_be_kept_sweeps_are_not_saved_either_and_a_named_folder_is_made(tmp_path):
+    off = Library(replace(LOCAL, data="off"), tmp_path)
+    assert off.keep("a", RUN).startswith("Nothing is kept on this machine") and not list(tmp_path.iterdir())
+    named = Library(replace(LOCAL, data=str(tmp_path / "named" / "below")))
+    assert named.keep("a", RUN) == "Saved on this machine."
+    assert len(list((tmp_path / "named" / "below" / "sweeps").iterdir())) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_said_without_its_path(tmp_path):
