@@ -2,7 +2,7 @@
 const OFF = 'draftscope.keys';
 const FIELDS = 'input, textarea, select, [contenteditable=""], [contenteditable=true], [role=textbox], [role=combobox]';
 // What Esc closes before it stops an answer.
-const OPEN = 'dialog[open], details.ds-save[open], [role=listbox], [aria-haspopup][aria-expanded=true]';
+const OPEN = 'dialog[open], details.ds-save[open], form.dm-row:focus-within, ul[role=listbox], [aria-haspopup][aria-expanded=true]';
 
 const make = (tag, props = {}, ...children) => {
   const node = Object.assign(document.createElement(tag), props);
@@ -60,7 +60,9 @@ function onKey(event) {
     event.preventDefault(); // the box would send too
     press('send');
   } else if (event.key === 'Escape' && plain && !wasOpen) {
-    if (press('stop')) event.preventDefault();
+    // The pin answers to Esc itself, but not while a field has the focus.
+    if (wasPinned) window.__draftscope.pin.release();
+    else if (press('stop')) event.preventDefault();
   } else if (plain && !field && !off && SINGLE.includes(event.key)) {
     event.preventDefault();
     if (event.key === '/') goToMessage(); else dialog.showModal();
@@ -68,8 +70,11 @@ function onKey(event) {
 }
 
 // Seen before anybody else acts on the key: what was open when it was pressed is what it was meant for.
-let wasOpen = false;
-const notice = () => { wasOpen = [...document.querySelectorAll(OPEN)].some(seen) || Boolean(window.__draftscope?.pinned); };
+let wasOpen = false, wasPinned = false;
+function notice() {
+  wasOpen = [...document.querySelectorAll(OPEN)].some(seen);
+  wasPinned = Boolean(window.__draftscope?.pin?.at);
+}
 window.__draftscopeKeys?.abort();
 const { signal } = (window.__draftscopeKeys = new AbortController());
 window.addEventListener('keydown', notice, { capture: true, signal });
