@@ -9,7 +9,7 @@ const here = () => props.value || window.draftscope?.sid || '';
 async function ask(what) {
   let text;
   try {
-    text = await server.replay(JSON.stringify({ sid: what.id ? open.sid : here(), ...what }));
+    text = await server.replay(JSON.stringify({ sid: what.id && open.sid ? open.sid : here(), ...what }));
   } catch (error) {
     throw new Error('lost');
   }
@@ -23,9 +23,10 @@ async function ask(what) {
 function take(answer) {
   open.at = answer.at;
   playing = answer.playing;
-  stage.take(answer.delta);
+  const first = stage.take(answer.delta);
   talk.show(answer.keep, answer.talk);
   bar.show(answer);
+  if (first) bar.focus();
 }
 
 function want(what) {
@@ -41,31 +42,33 @@ async function next() {
   if (!what || !id) return;
   waiting = null;
   busy = true;
+  let pause = 0;
   try {
     const answer = await ask({ id, ...what });
     if (open.id === id) {
-      if (answer.over) await reopen();
+      if (answer.over) await reopen(id, what);
       else { take(answer); bar.say(''); }
     }
   } catch (error) {
-    if (open.id === id) {
-      bar.say(error instanceof Sentence ? error.message : 'The link to the server is lost; trying again.');
-      if (!(error instanceof Sentence)) waiting ??= what.do === 'tick' ? { do: 'look' } : what;
-    }
+    const lost = !(error instanceof Sentence);
+    if (open.id === id) bar.say(lost ? 'The link to the server is lost; trying again.' : error.message);
+    if (open.id === id && lost) waiting ??= what.do === 'tick' ? { do: 'look' } : what;
+    playing &&= lost;
+    pause = RETRY_MS;
   }
   busy = false;
-  if (open.id !== id) return;
-  if (waiting) timer = setTimeout(next, what.do === 'look' ? RETRY_MS : 0);
+  if (!open.id) return;
+  if (waiting) timer = setTimeout(next, pause);
   else timer = setTimeout(() => want({ do: 'tick' }), playing ? TICK_MS : BEAT_MS);
 }
 
 // Its lease ended on the server, after a long sleep for example. The page still has the file.
-async function reopen() {
+async function reopen(id, what) {
   bar.say('The replay had ended on the server; opening the file again.');
   const answer = await upload(open.file, ask, () => {});
+  if (open.id !== id) { ask({ sid: here(), do: 'close', id: answer.id }).catch(() => {}); return; }
   Object.assign(open, { id: answer.id, sid: here() });
-  waiting = { do: 'go', to: open.at };
-  setTimeout(next);
+  waiting ??= what.do === 'go' ? what : { do: 'go', to: open.at };
 }
 
 async function begin(file) {
@@ -83,7 +86,6 @@ async function begin(file) {
     card.shown(true);
     stage.bringUp();
     want({ do: 'look' });
-    bar.focus();
   } catch (error) {
     card.refuse(error instanceof Sentence ? error.message : 'The server did not answer; try again.');
   } finally {
@@ -93,7 +95,7 @@ async function begin(file) {
 
 function leave() {
   if (!open.id) return;
-  const { id } = open;
+  const { id, sid } = open;
   open.id = waiting = null;
   playing = false;
   clearTimeout(timer);
@@ -101,7 +103,7 @@ function leave() {
   talk.end();
   bar.end();
   card.shown(false);
-  ask({ do: 'close', id }).catch(() => {});
+  ask({ sid, do: 'close', id }).catch(() => {});
 }
 
 const placeOf = (id) => document.querySelector(`#${id} .dm-root`);

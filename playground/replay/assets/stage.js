@@ -4,21 +4,20 @@ function createStage() {
   const live = () => window.__draftscope;
   let guest = null;
   return {
-    get open() { return guest !== null; },
     // `full` asks for everything, for a store that has missed something.
     enter(full) {
       guest = live().another();
       guest.serve(full);
     },
+    // Whether it is what brings the replay into sight.
     take(delta) {
       guest?.ingest(delta);
-      if (guest && live().guest !== guest && guest.state.e !== null) {
-        document.body.classList.add('rp-on');
-        live().show(guest);
-      }
+      if (!guest || live().guest === guest || guest.state.e === null) return false;
+      document.body.classList.add('rp-on');
+      live().show(guest);
+      return true;
     },
     round: () => guest?.state.rounds.at(-1)?.r ?? 0,
-    running: () => guest?.state.s.running ?? false,
     leave() {
       guest = null;
       document.body.classList.remove('rp-on');
