@@ -16,7 +16,7 @@ function createPinChip(toDetails) {
     document.body.classList.toggle('ds-has-pin', Boolean(pin.at));
     if (!pin.at) return;
     const { rounds } = store.state, round = pin.round(), row = pin.row();
-    setText(name, round ? `Round ${round}` : pin.at.title ?? 'Token');
+    setText(name, nameOf(pin.at));
     setText(about, row ? keptOf(row) : '');
     earlier.disabled = !rounds.length || (round ?? pin.at.after ?? 0) <= rounds[0].r - (round ? 0 : 1);
     later.disabled = !rounds.length || (round ?? pin.at.after ?? 0) >= rounds.at(-1).r;
