@@ -13,7 +13,7 @@ function createAcceptancePanel(root) {
     recent = RECENT[Number(slider.value)];
     clock.redraw();
   } });
-  const where = el('span', { class: 'ds-where' });
+  const where = el('span', { class: 'ds-counted' });
   frame.add(el('div', { class: 'ds-scrub' }, slider, where));
 
   function draw(colours) {

@@ -2,7 +2,7 @@
 const STRIP = 30; // pixels
 
 function createOverview(view, chart) {
-  const canvas = el('canvas', { class: 'ds-overview', 'aria-hidden': 'true', title: 'The whole session: drag to go back' });
+  const canvas = el('canvas', { class: 'ds-session', 'aria-hidden': 'true', title: 'The whole session: drag to go back' });
   let held = false;
 
   const width = () => canvas.clientWidth;

@@ -23,7 +23,7 @@ function backButton(pos, text, label) {
 
 function createWayBack() {
   const list = el('div', { class: 'ds-choice' });
-  const node = el('div', { class: 'ds-back', role: 'group', 'aria-label': 'Go back to a rewind point', hidden: true }, el('span', { class: 'ds-where', text: 'Go back to' }), list);
+  const node = el('div', { class: 'ds-back', role: 'group', 'aria-label': 'Go back to a rewind point', hidden: true }, el('span', { class: 'ds-counted', text: 'Go back to' }), list);
   let shown = '';
   function draw() {
     const { marks, s } = store.state;
