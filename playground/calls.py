@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from engine.errors import EngineError
 from playground import said
+from playground.failures import let_go, sentence_of
 from playground.limits import Refused
 from playground.sentences import BUSY, CHECKING, STOPPED, UNCHANGED, UNEXPECTED
 from playground.view import View
@@ -134,13 +135,22 @@ class Calls:
             future.set_exception(known)
         except Exception as unknown:
             log.exception("a turn failed")
-            self._end(message, before, UNEXPECTED)
-            error = Refused(UNEXPECTED)
-            error.__cause__ = unknown
-            future.set_exception(error)
+            self._fail(message, before, future, unknown)
         else:
             self._end(message, before, tell(result))
             future.set_result(result)
+        finally:
+            if not future.done():  # the thread itself is being ended, by a library or from outside
+                self._fail(message, before, future, None)
+
+    def _fail(self, message: str, before: int, future: Future[T], cause: Exception | None) -> None:
+        sentence = UNEXPECTED if cause is None else sentence_of(cause)
+        if cause is not None:
+            let_go(cause)
+        self._end(message, before, sentence)
+        error = Refused(sentence)
+        error.__cause__ = cause
+        future.set_exception(error)
 
     def _end(self, message: str, before: int, notice: str) -> None:
         unkept = self.view.unkept if self.view.phase == "checking" else self._keep()

@@ -11,6 +11,10 @@ UNCHANGED = "Stopped before the first token; the conversation reads as before."
 NOTHING = "There is no message to answer yet; send one first."
 NOTHING_TO_CHECK = "There is no answer to check yet; send a message first."
 NOT_READ_YET = "What is shown is not in the caches yet, so there is nothing to compare; send a message first."
+OUT_OF_MEMORY = (
+    "The memory ran out, so the answer ended and the conversation is as it was before; clear a conversation, or start "
+    "the app with fewer --slots or a smaller --max-ctx."
+)
 UNEXPECTED = (
     "Something went wrong inside the app; the conversation is as it was before. The server's log has the details."
 )

@@ -44,8 +44,7 @@ class Worker:
         self._changed = threading.Condition()
         self._current: Job | None = None
         self._closing = False
-        self._thread = threading.Thread(target=self._loop, name="engine", daemon=True)
-        self._thread.start()
+        self._thread = self._started()
 
     def submit(
         self, owner: str, run: Callable[[], None], *, alone: bool = False, stop: Callable[[], None] | None = None
@@ -58,6 +57,7 @@ class Worker:
             if self._closing:
                 raise RuntimeError("The worker is closed.")
             self._line.append(Job(owner, run, alone, stop))
+            self._revive()
             self._changed.notify_all()
 
     def give_way(self) -> None:
@@ -123,6 +123,21 @@ class Worker:
                 job.stop()
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout)
+
+    def _started(self) -> threading.Thread:
+        thread = threading.Thread(target=self._loop, name="engine", daemon=True)
+        thread.start()
+        return thread
+
+    def _revive(self) -> None:
+        """The thread that hands out the engine never ends on its own; should it be gone, another takes its place."""
+        if self._thread.is_alive():
+            return
+        log.error("the thread of the engine's line was gone; another one goes on")
+        if self._current is not None and self._current.thread is None:
+            self._line.appendleft(self._current)
+            self._current = None
+        self._thread = self._started()
 
     def _loop(self) -> None:
         while (job := self._next()) is not None:

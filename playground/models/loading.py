@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from playground.failures import ran_out_of_memory
 from playground.race.names import short_reference
 from playground.sentences import UNEXPECTED
 from playground.settings import Settings
@@ -88,7 +89,7 @@ class Loading:
             return f"Loading {self.name} was cancelled."
         if isinstance(self.error, EngineError):
             return str(self.error)
-        if isinstance(self.error, MemoryError) or type(self.error).__name__ == "OutOfMemoryError":
+        if ran_out_of_memory(self.error):
             return f"The memory ran out while {self.name} was being loaded: choose a smaller one, or free some memory."
         return UNEXPECTED
 
