@@ -51,7 +51,9 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="where to write the samples")
     options = parser.parse_args()
     url = f"http://127.0.0.1:{options.port}/"
-    server = subprocess.Popen([sys.executable, str(ROOT / "app.py"), "--port", str(options.port)], cwd=ROOT)
+    server = subprocess.Popen(
+        [sys.executable, str(ROOT / "app.py"), "--port", str(options.port), "--data", "off"], cwd=ROOT
+    )
     try:
         samples = soak(url, psutil.Process(server.pid), options.minutes * 60)
     finally:
