@@ -1,0 +1,81 @@
+"""Three visitors at once: every session's trace is, but for its times, the one that it has alone."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import load_engine
+from playground.limits import TurnOptions
+from playground.service import Service, chat_of
+from playground.settings import Settings
+
+TALKS = {
+    "greedy": TurnOptions(max_new=14, burst=3),
+    "rejection": TurnOptions(max_new=14, burst=3, temperature=0.9, top_k=40, seed=11),
+    "coupled": TurnOptions(max_new=14, burst=3, temperature=0.9, seed=12, verify="coupled"),
+}
+TURNS = ("The quick brown fox", "jumps over", "the lazy dog", "The quick brown fox again", "and again")
+
+
+@pytest.fixture
+def service(tiny_checkpoint: Callable[[str], Path]) -> Iterator[Service]:
+    folder = str(tiny_checkpoint("llama"))
+
+    def load(settings: Settings, progress: Any) -> Any:
+        return load_engine(folder, device="cpu", dtype="float32", max_ctx=512, progress=progress)
+
+    service = Service(Settings(), load, chat_of)
+    service.start()
+    assert service.wait(60)
+    yield service
+    service.close()
+
+
+def talk(service: Service, kind: str, owners: list[str] | None = None) -> tuple[list[dict[str, Any]], list[str]]:
+    """Five turns of one visitor; the events without times, and the texts."""
+    conversation = service.registry.new()
+    texts = []
+    for message in TURNS:
+        texts.append(conversation.send(message, TALKS[kind]).result(60).text)
+        if owners is not None:
+            owners.append(kind)
+    assert conversation.chat is not None
+    lines = [json.loads(line) for line in conversation.chat.session.trace.export()]
+    return [timeless(event) for event in lines[1:]], texts
+
+
+def timeless(event: dict[str, Any]) -> dict[str, Any]:
+    """Without what a clock says."""
+    return {name: value for name, value in event.items() if name != "t" and not name.endswith("ms")}
+
+
+def test_three_visitors_at_once_have_the_traces_they_have_alone(service: Service) -> None:
+    alone = {kind: talk(service, kind) for kind in TALKS}
+    owners: list[str] = []
+    together: dict[str, Any] = {}
+
+    def visit(kind: str) -> None:
+        together[kind] = talk(service, kind, owners)
+
+    threads = [threading.Thread(target=visit, args=(kind,)) for kind in TALKS]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert owners != sorted(owners, key=list(TALKS).index), "they took turns"
+    for kind in TALKS:
+        assert together[kind] == alone[kind], kind
+    rounds = [event for event in alone["rejection"][0] if event["kind"] == "round"]
+    assert len(rounds) > 10 and any(event["uctr"] for event in rounds)
+
+
+def test_teeth_another_seed_is_another_trace(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = talk(service, "rejection")
+    monkeypatch.setitem(TALKS, "rejection", TurnOptions(max_new=14, burst=3, temperature=0.9, top_k=40, seed=99))
+    assert talk(service, "rejection") != first
