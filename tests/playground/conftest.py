@@ -13,11 +13,13 @@ import pytest
 from tests.playground.browser_tab import Tab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext
+    from playwright.sync_api import Browser, BrowserContext
     from playwright.sync_api import Page as PlaywrightPage
 
     from playground.keeper import Keeper
     from playground.service import Service
+    from tests.playground.panel_visits import Visit
+    from tests.playground.panels_demo import Demo
 
 
 @dataclass
@@ -127,3 +129,19 @@ def tab(context: BrowserContext) -> Iterator[Callable[..., Tab]]:
 
     yield open_tab
     assert wrong == []
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """`visit(demo, width=390)` opens the panels alone, on a made-up session."""
+    from tests.playground.panel_visits import Visit
+
+    visits: list[Visit] = []
+
+    def start(demo: Demo, **options: int) -> Visit:
+        visits.append(Visit(browser, demo, **options))
+        return visits[-1]
+
+    yield start
+    for each in visits:
+        each.close()

@@ -3,7 +3,7 @@ const PICTURE_SCALE = 2, PICTURE_PAD = 14, CHIP = 14;
 
 // `panel` has: name, title, data() -> an object for JSON, picture(colours) -> what to draw, see `drawPicture`.
 function createSaveMenu(panel) {
-  const said = el('p', { class: 'ds-said', role: 'status' });
+  const said = el('p', { class: 'ds-said', 'aria-live': 'polite' });
   const run = async (kind, make) => {
     const file = `draftscope-${panel.name}-round-${store.state.rounds.at(-1)?.r ?? 0}.${kind}`;
     try {

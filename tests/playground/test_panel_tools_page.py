@@ -1,0 +1,158 @@
+"""What each panel has besides its chart, in Chromium: a table that sorts, a picture, its data, a zoom that stays."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import events as ev
+from tests.playground.panel_visits import DONE, FATE, drag_zoom, eventually, fate_range, ingest
+from tests.playground.panels_demo import Demo
+
+pytestmark = pytest.mark.ui
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def played(visit: Any) -> Any:
+    demo = Demo(interval=0.002, turns=4, bursts=3, rounds=6)
+    at = visit(demo)
+    at.page.click("#run")
+    at.page.wait_for_function(DONE, timeout=60_000)
+    return at.page, demo
+
+
+def column(page: Any, panel: str, name: str) -> list[str]:
+    heads = page.locator(f"[data-panel={panel}] th").all_inner_texts()
+    return page.locator(f"[data-panel={panel}] tbody tr td:nth-child({heads.index(name) + 1})").all_inner_texts()
+
+
+def saved(page: Any, panel: str, kind: str) -> tuple[str, bytes]:
+    page.locator(f"[data-panel={panel}] .ds-save summary").click()
+    with page.expect_download() as download:
+        page.locator(f"[data-panel={panel}] [data-save={kind}]").click()
+    page.locator(f"[data-panel={panel}] .ds-said").get_by_text("Saved as").wait_for()
+    page.keyboard.press("Escape")
+    return download.value.suggested_filename, Path(download.value.path()).read_bytes()
+
+
+def test_a_table_sorts_by_a_column_by_keyboard_too_and_stays_sorted(played: Any) -> None:
+    page, demo = played
+    page.locator("[data-panel=fate] button", has_text="Table").click()
+    button = page.get_by_role("button", name="accepted", exact=True)
+    button.focus()
+    head = page.locator("[data-panel=fate] th", has_text="accepted")
+    newest = column(page, "fate", "round")
+    assert head.get_attribute("aria-sort") == "none" and newest[0] == str(demo.session.rounds)
+    for order, pressed in (("ascending", "Enter"), ("descending", " ")):
+        page.keyboard.press(pressed)
+        assert head.get_attribute("aria-sort") == order
+        accepted = [int(text) for text in column(page, "fate", "accepted")]
+        assert accepted == sorted(accepted, reverse=order == "descending") and len(set(accepted)) > 2
+    before = column(page, "fate", "round")
+    state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+    best = [demo.session.rounds, 3, 3, 99, 1, [2] * 7, 4, "11111113", 107, [0.1] * 4]
+    delta = {**state, "n": state["n"] + 1, "r": [best]}
+    page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", delta)
+    eventually(page, lambda: expect_first(page, str(demo.session.rounds + 1), before))
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "none"
+
+
+def expect_first(page: Any, first: str, before: list[str]) -> None:
+    now = column(page, "fate", "round")
+    assert now[0] == first and now[1:] == before, "a round with the most accepted drafts comes first, the others keep"
+
+
+def test_the_data_of_a_panel_are_all_of_it(played: Any) -> None:
+    page, demo = played
+    rounds = demo.session.trace.of(ev.RoundEvent)
+    name, text = saved(page, "fate", "json")
+    data = json.loads(text)
+    assert name == f"draftscope-fate-round-{len(rounds)}.json"
+    assert [row["round"] for row in data["rows"]] == list(range(len(rounds), 0, -1))
+    for row, event in zip(reversed(data["rows"]), rounds, strict=True):
+        assert [draft["id"] for draft in row["drafts"]] == list(event.drafted)
+        assert (row["drafted"], row["accepted"]) == (len(event.drafted), event.accepted)
+    acceptance = json.loads(saved(page, "acceptance", "json")[1])["rows"]
+    assert [row["accepted"] for row in acceptance] == demo.feed.telem.pos_accepted[: len(acceptance)]
+    assert acceptance[0]["per round"] == pytest.approx(demo.feed.telem.pos_accepted[0] / demo.feed.telem.draft_rounds)
+
+
+def test_a_picture_has_the_page_s_background_in_light_and_dark(played: Any) -> None:
+    page, _ = played
+    for dark in (False, True):
+        page.evaluate("(dark) => document.body.classList.toggle('dark', dark)", dark)
+        for panel in ("fate", "pending", "acceptance"):
+            name, image = saved(page, panel, "png")
+            assert name.endswith(".png") and image[:8] == PNG
+            width, height = (int.from_bytes(image[at : at + 4], "big") for at in (16, 20))
+            assert width > 600 and height > 400
+            corner = page.evaluate(
+                """async (bytes) => { const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+                    const canvas = new OffscreenCanvas(image.width, image.height), pen = canvas.getContext('2d');
+                    pen.drawImage(image, 0, 0); return [...pen.getImageData(2, 2, 1, 1).data]; }""",
+                list(image),
+            )
+            assert corner == ([17, 24, 39, 255] if dark else [255, 255, 255, 255])
+
+
+def test_the_counts_of_the_drawn_states_are_the_trace_s(played: Any) -> None:
+    page, demo = played
+    events = demo.session.trace.since(0)
+    carried = Counter(event.transition for event in events if isinstance(event, ev.PendingEvent))
+    moves = json.loads(saved(page, "pending", "json")[1])["moves"]
+    found = Counter[str]()
+    for move in moves:
+        found[move["move"]] += move["count"]
+    assert {name: found[name] for name in carried} == dict(carried)
+    rounds = sum(isinstance(event, ev.RoundEvent) for event in events)
+    assert found["round"] + found["trim"] == rounds
+    drawing = page.locator("[data-panel=pending] .ds-machine")
+    words = " ".join(drawing.locator("tspan").all_text_contents())
+    for name, count in carried.items():
+        assert f"{name} ×" in words and count
+    assert f"carry ×{carried['carry']}" in words
+    assert drawing.locator("[data-here]").get_attribute("data-state") == demo.session.state
+    assert drawing.locator(".ds-wrong").count() == 0 and drawing.locator(".ds-alarm").is_hidden()
+
+
+def test_a_move_that_is_not_allowed_has_a_red_ring_and_a_sentence(played: Any) -> None:
+    page, _ = played
+    state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+    wrong = {"bad": ["PENDING", "promote", "PENDING", 4], "broken": 1}
+    delta = {**state, "n": state["n"] + 1, "g": wrong}
+    page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", delta)
+    drawing = page.locator("[data-panel=pending] .ds-machine")
+    drawing.locator("[data-state=PENDING] .ds-wrong").wait_for(state="attached")
+    assert "promote led from PENDING to PENDING at round 5" in drawing.locator(".ds-alarm").inner_text()
+
+
+def test_a_zoom_and_the_place_in_the_strip_survive_fifty_updates(visit: Any) -> None:
+    page = visit(Demo()).page
+    row = lambda r: [r, 0, 0, 10 + r, 1, [2, 3], 4, "123", 12 + r, [0.1, 4.7, 0.1, 0.1]]  # noqa: E731
+    ingest(page, 1, r=[row(r) for r in range(200)], s={"running": True})
+    page.wait_for_function(f"{FATE}.xaxis.range[1] > 198")
+    wide = fate_range(page)
+    drag_zoom(page)
+    page.wait_for_function(f"{FATE}.xaxis.range[1] - {FATE}.xaxis.range[0] < {0.6 * (wide[1] - wide[0])}")
+    zoomed = fate_range(page)
+    drawn = page.evaluate(f"{FATE}._size && document.querySelector('[data-panel=fate]').dataset.panel")
+    assert drawn == "fate"
+    for n in range(50):
+        ingest(page, 2 + n, r=[row(200 + n)])
+        page.wait_for_timeout(30)
+    page.wait_for_function("document.querySelector('[data-panel=fate] .ds-where').textContent.endsWith('of 250')")
+    assert fate_range(page) == pytest.approx(zoomed, abs=0.01)
+    strip = page.locator(".ds-session").bounding_box()
+    page.mouse.move(strip["x"] + strip["width"] / 2, strip["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(strip["x"] + strip["width"] / 5, strip["y"] + 10, steps=4)
+    page.mouse.up()
+    page.wait_for_function(f"Math.abs(({FATE}.xaxis.range[0] + {FATE}.xaxis.range[1]) / 2 - 50) < 8")
+    page.locator(".ds-follow").click()
+    page.wait_for_function(f"{FATE}.xaxis.range[1] > 249")
