@@ -21,7 +21,7 @@ function createBar(place, send, leave, round) {
   place.replaceChildren(node);
 
   const toggle = () => send({ do: 'play', on: !(at?.playing) });
-  scrub.addEventListener('input', () => { held = true; tellWhere(Number(scrub.value)); send({ do: 'go', to: Number(scrub.value) }); });
+  scrub.addEventListener('input', () => { held = true; send({ do: 'go', to: Number(scrub.value) }); });
   scrub.addEventListener('change', () => { held = false; });
   node.addEventListener('keydown', (event) => {
     if (event.target === speed || event.altKey || event.ctrlKey || event.metaKey) return;
@@ -66,7 +66,7 @@ function createBar(place, send, leave, round) {
       setText(play, at.playing ? 'Pause' : 'Play');
       play.classList.toggle('rp-on-air', at.playing);
       if (document.activeElement !== speed) speed.value = String(at.speed);
-      tellWhere(held ? Number(scrub.value) : at.at);
+      tellWhere(at.at); // what the panels show; the handle is where the hand is
     },
     say: (text) => setText(says, text),
     focus: () => scrub.focus({ preventScroll: true }),
