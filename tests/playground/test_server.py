@@ -31,7 +31,9 @@ def test_the_page_has_the_headers_and_nothing_of_another_origin(fake_app: Runnin
     assert config["run_history"] is False and config["analytics_enabled"] is False
     assert not config.get("enable_monitoring") and config.get("ssr_mode", False) is False
     assert "fonts.googleapis" not in page.text
-    assert page.headers["content-encoding"] == "gzip" and page.num_bytes_downloaded < 100_000
+    assert page.headers["content-encoding"] == "br" and page.num_bytes_downloaded < 110_000
+    plain = httpx.get(fake_app.url, headers={"accept-encoding": "gzip"})
+    assert plain.headers["content-encoding"] == "gzip" and plain.num_bytes_downloaded < 160_000
 
 
 def test_plotly_comes_from_here_and_stays_in_the_browser_cache(fake_app: RunningApp) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from engine.trace import Trace
 from tests.playground.browser_tab import Tab
 from tests.playground.conftest import RunningApp
 
@@ -80,8 +79,8 @@ def test_the_session_id_and_the_trace_can_be_taken_along(fake_app: RunningApp, t
     one.send("hello")
     one.expect_idle()
     with one.page.expect_download() as download:
-        row.get_by_text("Download trace").click()
-    assert download.value.suggested_filename == f"draftscope-{one.sid[:8]}.jsonl"
+        row.get_by_text("as .jsonl").click()
+    assert re.fullmatch(r"draftscope-trace-words-[\d-]+\.jsonl", download.value.suggested_filename)
     download.value.save_as(tmp_path / "trace.jsonl")
     trace = Trace.load((tmp_path / "trace.jsonl").read_text().splitlines())
     assert list(trace) == list(fake_app.service.registry.get(one.sid).chat.session.trace)  # type: ignore[union-attr]
