@@ -14,7 +14,7 @@ _OTHER = re.compile(r"[^a-z0-9]+")
 def trace_name(name: str, checkpoint: str, when: float | None = None) -> str:
     """`draftscope-trace-NAME-2026-01-31-1405.jsonl.gz`; `when` in seconds since 1970, now if None. Of a message that a
     conversation began with nothing is in it: a trace is for others, and it has no messages."""
-    slug = _slug(name) or _slug(public(checkpoint).rpartition("/")[2]) or "session"
+    slug = _slug(name) or _slug(public(checkpoint).rstrip("/").rpartition("/")[2]) or "session"
     return f"draftscope-trace-{slug}-{time.strftime('%Y-%m-%d-%H%M', time.localtime(when))}.jsonl.gz"
 
 

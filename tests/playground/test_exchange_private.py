@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from engine import events as ev
 from engine.trace import Trace, TraceHeader
 from playground.exchange import export_trace, import_trace
+from playground.exchange.trace_name import trace_name
 from playground.exchange.trace_private import public
 
 
@@ -54,3 +56,18 @@ def test_a_file_holds_none() -> None:
     assert isinstance(drafter, ev.DrafterEvent) and (drafter.drafter, drafter.why) == ("model:d", "read e")
     assert isinstance(error, ev.ErrorEvent) and error.message == "no f"
     assert export_trace(back) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "checkpoint", "slug"),
+    [
+        ("Très <b>long</b> / name " * 9, "x", "tr-s-b-long-b-name-tr-s-b-long-b-name-tr"),
+        ("", "org/Model-7B", "model-7b"),
+        ("", "/home/jo/my ckpt/", "my-ckpt"),
+        ("", "", "session"),
+        ("../..", "..", "session"),
+    ],
+)
+def test_a_file_is_named_after_its_session_or_model(name: str, checkpoint: str, slug: str) -> None:
+    when = 1_790_000_000.0
+    assert re.fullmatch(rf"draftscope-trace-{slug}-2026-09-2\d-\d{{4}}\.jsonl\.gz", trace_name(name, checkpoint, when))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from engine.trace import Trace
 from tests.playground.browser_tab import Tab
 from tests.playground.conftest import RunningApp
 
