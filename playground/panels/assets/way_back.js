@@ -1,12 +1,15 @@
 // Rewind points that can be chosen: a click on one in the chart, or a button beneath it, selects it under the chat in 'Go back'.
 const WAYS_BACK = 8; // buttons; the table has the rest
+const SHOWN_POINTS = 40; // of those that are no longer kept: each is a node of the page
 
-const isKeptPoint = (pos) => (store.state.s.rewind_points ?? []).includes(pos);
+const waysBack = () => (store.guest ? [] : store.state.s.rewind_points ?? []); // a recorded session cannot go back
+const isKeptPoint = (pos) => waysBack().includes(pos);
 const pointRole = (role) => (role === 'header' ? 'before the assistant header' : 'at the end of the prompt');
 
 // Two traces: diamonds to see, and points to hit, small ones, for among equals Plotly takes the smallest mark and then the last.
 function pointTraces(marks, colours) {
-  const points = marks.filter((mark) => mark[1] === 'point');
+  const all = marks.filter((mark) => mark[1] === 'point');
+  const points = all.filter((mark, i) => i >= all.length - SHOWN_POINTS || isKeptPoint(mark[2]));
   const kept = points.map((m) => isKeptPoint(m[2]));
   const at = { type: 'scatter', mode: 'markers', x: points.map((m) => m[0]), y: points.map((m) => m[2]) };
   return [{
@@ -51,7 +54,7 @@ function keptPoints(marks) {
     if (mark[1] === 'turn') turn = mark[2] + 1;
     else if (mark[1] === 'point') told.set(mark[2], { role: mark[3], turn });
   }
-  return (store.state.s.rewind_points ?? []).map((pos) => ({ pos, ...told.get(pos) }));
+  return waysBack().map((pos) => ({ pos, ...told.get(pos) }));
 }
 
 // The server selects the point in the list under the chat and unfolds it; then the button there has the focus.
