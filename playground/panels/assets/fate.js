@@ -102,8 +102,12 @@ function hoverTexts(row) {
   });
 }
 
-function turnLines(colours, [low, high]) {
+// Those of a range; with its width in pixels, only as many as stand apart: each is a node of the page.
+function turnLines(colours, [low, high], width) {
+  const gap = width ? (6 * (high - low)) / width : 0;
+  let last = -Infinity;
   return store.state.marks.filter((mark) => mark[1] === 'turn' && mark[0] >= low && mark[0] <= high)
+    .filter((mark) => { const apart = mark[0] - last >= gap; if (apart) last = mark[0]; return apart; })
     .map((mark) => ({ type: 'line', x0: mark[0], x1: mark[0], yref: 'paper', y0: 0, y1: 1, line: { color: colours.idle, width: 1, dash: 'dot' } }));
 }
 

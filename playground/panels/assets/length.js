@@ -29,7 +29,7 @@ function createLengthPanel(root, view) {
         marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
       ...pointTraces(marks, colours),
     ], {
-      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, whole), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76),
+      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, range ?? whole, frame.host.clientWidth - 76), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76),
       margin: { t: 26, b: 42 },
       xaxis: { range: range ?? whole, title: { text: 'verify round' }, tickformat: 'd', nticks: 8 },
       yaxis: { rangemode: 'tozero', autorange: true, tickformat: 'd', nticks: 6, fixedrange: true, title: { text: 'tokens' } },
@@ -42,7 +42,7 @@ function createLengthPanel(root, view) {
   return { frame, draw, begin: () => { range = null; } };
 }
 
-const LINE_POINTS = 2000;
+const LINE_POINTS = 1200;
 
 // Rounds and what moves the length between them, merged in the order of x; thinned evenly when long.
 function lengthLine(colours) {
