@@ -19,7 +19,7 @@ from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
 from playground.race.tab import RaceTab
 from playground.reading_level import ReadingLevel
-from playground.replay import ReplayTab, replay_bar, replay_talk
+from playground.replay import Replays, ReplayTab, replay_bar, replay_talk
 from playground.service import Service
 from playground.status import engine_line
 from playground.step_controls import StepControls
@@ -59,6 +59,7 @@ class Page:
 
     def __init__(self, service: Service, handlers: Handlers) -> None:
         self._handlers = handlers
+        self._replays = Replays()
 
         self.sid = gr.Textbox(visible="hidden", elem_id="sid", label="Session")
         with gr.Column(elem_id="top"):
@@ -73,7 +74,7 @@ class Page:
                 self._chat(service)
             self.race = RaceTab(service)
             self.sweep = SweepTab(service)
-            self.replay = ReplayTab(service)
+            self.replay = ReplayTab(service, self._replays)
             with gr.Tab("Models"):
                 self.models = ModelControls(service, service.settings.models)
 
@@ -214,7 +215,7 @@ class Page:
             self.clear = gr.Button("Clear", size="sm", elem_id="clear", scale=0, interactive=False)
             self.fresh = gr.Button("New", size="sm", elem_id="new", scale=0)
         self.gauge = gr.HTML("", elem_id="gauge")
-        self.tokens = _view(token_assets(), server_functions=inspector_functions(service))
+        self.tokens = _view(token_assets(), server_functions=inspector_functions(service, self._replays.shown))
 
 
 def _view(assets: PanelAssets, **more: Any) -> gr.HTML:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine import events as ev
 from playground.exchange.keyframe import copied
 from playground.exchange.replay import Recording
 from playground.exchange.replay_status import ReplayStatus
@@ -59,6 +60,12 @@ class ReplayFeed:
     def index(self) -> int:
         """The position shown: how many events are taken."""
         return self._index
+
+    @property
+    def shown(self) -> tuple[PanelFeed, Sequence[ev.Event]]:
+        """The panels' feed at the position shown, and the events taken."""
+        with self._lock:
+            return self._feed, self.recording.events[: self._index]
 
     @property
     def status(self) -> LiveStatus:

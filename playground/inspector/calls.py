@@ -7,7 +7,7 @@ not known, or the page shows a history that has ended since.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from engine import events as ev
@@ -27,28 +27,30 @@ if TYPE_CHECKING:
 
 EVICTED = f"Its events have left the trace, which keeps the newest {CAPACITY:,}."
 Asked = dict[str, Any]
+Replayed = Callable[[object], "tuple[PanelFeed, Sequence[ev.Event]] | None"]
+"""A recorded session's feed, and its events as far as they are shown; None for an id that is none of one."""
 
 
 class Inspector:
     """Answers for one service."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, replayed: Replayed | None = None) -> None:
+        """`replayed` knows the recorded sessions that pages look at, by the ids their deltas carry."""
         self._service = service
+        self._replayed = replayed
 
     def inspect(self, data: object) -> str:
         """`{sid, e, round}`: that round as the page counts it, from 1; or `{sid, e, number, place}`: a token."""
-        asked, conversation = self._called(data)
-        feed, events = _feed(conversation), _events(conversation)
-        if conversation is None or feed is None:
+        asked, feed, events = self._looked_at(data)
+        if feed is None:
             return ""
         if isinstance(number := asked.get("round"), int):
             return _dumps(feed.look(asked.get("e"), lambda looked: _round(looked, events, number - 1)))
         return _dumps(feed.look(asked.get("e"), lambda looked: _outside(looked, events, asked)))
 
     def turn(self, data: object) -> str:
-        """`{sid, e, number, step}`: the turn before or after that one; `step` 0: itself; or `round`, `turn`: the one with it."""
-        asked, conversation = self._called(data)
-        feed = _feed(conversation)
+        """`{sid, e, number, step}`: the turn before or after that one, or itself; `round`, `turn`: the one with it."""
+        asked, feed, _ = self._looked_at(data)
         return "" if feed is None else _dumps(feed.look(asked.get("e"), lambda looked: _turn(looked, asked)))
 
     def record(self, data: object) -> str:
@@ -61,6 +63,11 @@ class Inspector:
         engine = self._service.engine
         return _dumps({"on": engine is not None and recorded(engine, conversation.alternatives) > 0})
 
+    def _looked_at(self, data: object) -> tuple[Asked, PanelFeed | None, Sequence[ev.Event]]:
+        asked, conversation = self._called(data)
+        recorded = self._replayed(asked.get("sid")) if conversation is None and self._replayed is not None else None
+        return (asked, *recorded) if recorded is not None else (asked, _feed(conversation), _events(conversation))
+
     def _called(self, data: object) -> tuple[Asked, Conversation | None]:
         if isinstance(data, list) and data:
             data = data[0]
@@ -71,9 +78,9 @@ class Inspector:
             return asked, None
 
 
-def inspector_functions(service: Service) -> list[Callable[[object], str]]:
+def inspector_functions(service: Service, replayed: Replayed | None = None) -> list[Callable[[object], str]]:
     """For `gr.HTML(server_functions=...)`, which marks functions and goes by their names."""
-    inspector = Inspector(service)
+    inspector = Inspector(service, replayed)
 
     def inspect(data: object) -> str:
         return inspector.inspect(data)
@@ -92,12 +99,12 @@ def _feed(conversation: Conversation | None) -> PanelFeed | None:
     return None if stream is None else stream.feed
 
 
-def _events(conversation: Conversation | None) -> list[ev.Event]:
+def _events(conversation: Conversation | None) -> Sequence[ev.Event]:
     chat = None if conversation is None else conversation.chat
     return [] if chat is None else chat.session.trace.since(0)
 
 
-def _round(looked: Looked, events: list[ev.Event], number: int) -> Asked:
+def _round(looked: Looked, events: Sequence[ev.Event], number: int) -> Asked:
     """`number` counts from 0, as the deltas do."""
     found = find_round(events, looked.numbered.original("round", number))
     if found is None:
@@ -107,7 +114,7 @@ def _round(looked: Looked, events: list[ev.Event], number: int) -> Asked:
     return numbers | round_detail(found, looked.texts)
 
 
-def _outside(looked: Looked, events: list[ev.Event], asked: Asked) -> Asked | None:
+def _outside(looked: Looked, events: Sequence[ev.Event], asked: Asked) -> Asked | None:
     at = token_at(looked.tokens, asked.get("number"), asked.get("place"))
     if at is None:
         return None

@@ -27,10 +27,10 @@ Asked = dict[str, Any]
 class Desk:
     """One for all pages."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, replays: Replays | None = None) -> None:
         self._registry = registry
         self._uploads = Uploads()
-        self.replays = Replays()
+        self.replays = Replays() if replays is None else replays
 
     def __call__(self, data: object) -> str:
         """The answer to one question."""

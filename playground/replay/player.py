@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from engine import events as ev
 from playground.exchange.replay import SPEEDS, Playhead, Recording
 from playground.exchange.replay_feed import ReplayFeed
+from playground.panels import PanelFeed
 
 LONGEST_TICK_S = 1.0
 """A page that was away for longer goes on from where it was."""
@@ -38,6 +40,11 @@ class Player:
         self._index = len(recording.events)
         self._feed.seek(self._index)
         self._told: list[list[Any]] = []
+
+    @property
+    def shown(self) -> tuple[PanelFeed, Sequence[ev.Event]]:
+        """The panels' feed and the events taken at the present position, for who asks about one of them."""
+        return self._feed.shown
 
     def look(self) -> Answer:
         """Everything at the present position, for a page that has nothing or missed something."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine import events as ev
 from playground.exchange.replay import record
 from playground.exchange.trace_file import trace_of, unpacked
 from playground.limits import Refused
+from playground.panels import PanelFeed
 from playground.replay.player import Player
 
 TTL_S = 180.0
@@ -50,7 +52,7 @@ class Replays:
         with self._reading:  # one at a time: reading takes a core, and memory
             plain = unpacked(data)
             self._make_room(owner, len(plain))
-            name = secrets.token_hex(8)
+            name = secrets.token_hex(16)
             player = Player(name, record(trace_of(plain)))
             with self._lock:
                 self._open[name] = Lease(owner, len(plain), player, self._clock())
@@ -66,6 +68,12 @@ class Replays:
                 return None
             lease.touched = self._clock()
             return lease.player
+
+    def shown(self, name: object) -> tuple[PanelFeed, Sequence[ev.Event]] | None:
+        """What a replay shows now, for who knows its id: that is the right to look. None for one that is over."""
+        with self._lock:
+            lease = self._open.get(name) if isinstance(name, str) else None
+        return None if lease is None else lease.player.shown
 
     def close(self, owner: str, name: object) -> None:
         """End one. Harmless when it is over."""

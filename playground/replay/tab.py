@@ -8,6 +8,7 @@ import gradio as gr
 
 from playground.replay.assets import place_options, replay_view
 from playground.replay.desk import Desk
+from playground.replay.replays import Replays
 
 if TYPE_CHECKING:
     from playground.service import Service
@@ -31,8 +32,8 @@ class ReplayTab:
     Needs no engine: a trace brings along the texts of its tokens.
     """
 
-    def __init__(self, service: Service) -> None:
-        desk = self.desk = Desk(service.registry)
+    def __init__(self, service: Service, replays: Replays) -> None:
+        desk = Desk(service.registry, replays)
 
         def replay(data: object) -> str:  # Gradio marks server functions, and an object takes no mark
             return desk(data)

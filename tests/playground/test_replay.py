@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -18,6 +19,7 @@ from engine.chat import ChatSession
 from playground.exchange import ExchangeError, export_trace, import_trace
 from playground.exchange.replay import SPEEDS, record
 from playground.handlers import Handlers
+from playground.inspector.calls import Inspector
 from playground.limits import Refused, TurnOptions
 from playground.panels.token_text import TokenTexts
 from playground.replay import replays as replays_module
@@ -199,6 +201,22 @@ def test_visitors_replay_independently_and_only_their_own(page: Page) -> None:
     assert page.ask("look", id=mine) == {"over": True}
     assert page.desk([json.dumps({"sid": "0" * 32, "do": "look", "id": theirs})]) == ""
     assert page.desk(["[" * 10_000]) == page.desk([7]) == page.desk(None) == ""
+
+
+def test_the_inspector_looks_into_a_replay_as_into_a_session(page: Page) -> None:
+    name = page.send(PACKED)["id"]
+    page.ask("go", id=name, to=0)
+    rounds = [place for place, event in enumerate(import_trace(PACKED), start=1) if event.kind == "round"]
+    stream = page.ask("go", id=name, to=rounds[4])["delta"]["e"]
+    service = SimpleNamespace(registry=page.desk._registry, engine=None)
+    inspector = Inspector(cast(Any, service), page.desk.replays.shown)
+    asked = {"sid": name, "e": stream}
+    found = json.loads(inspector.inspect([asked | {"round": 5}]))
+    assert found["round"] == 5 and "gone" not in found
+    assert json.loads(inspector.inspect(asked | {"round": 6}))["gone"], "it has not come yet at this position"
+    assert json.loads(inspector.turn(asked | {"round": 5}))
+    assert inspector.inspect(asked | {"round": 5, "e": "x"}) == inspector.inspect({"sid": "x", "round": 5}) == ""
+    assert inspector.record({"sid": name, "on": True}) == ""
 
 
 def test_a_replay_ends_with_its_page_and_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
