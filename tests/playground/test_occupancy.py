@@ -1,0 +1,68 @@
+"""What a session takes of the memory, as the panels are told, against the engine's own slots."""
+
+from __future__ import annotations
+
+import json
+
+from engine import generate_spec_session
+from playground.occupancy import occupancy_of
+from playground.panels import LiveStatus, PanelFeed
+from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.words import WordTokenizer
+
+PROMPT = [5, 9, 14, 30, 7, 5, 9, 14]
+
+
+def test_both_caches_of_a_session_with_a_draft_model(tiny_engine, tiny_checkpoint) -> None:
+    engine = tiny_engine("llama", max_ctx=208)
+    session = engine.new_session(f"model:{tiny_checkpoint('llama')}", 5)
+    before = occupancy_of(session, 0)
+    assert before is not None and not before.own_slot
+    assert [(cache.name, cache.used, cache.reserved) for cache in before.caches] == [
+        ("trunk", 0, 0),
+        ("draft model", 0, 0),
+    ]
+    generate_spec_session(session, PROMPT, 12, ignore_eos=True)
+    now = occupancy_of(session, 1)
+    assert now is not None and now.own_slot and session.slot is not None
+    trunk, draft = now.caches
+    assert (trunk.used, trunk.limit, trunk.reserved) == (len(session.committed), 208, session.slot.capacity)
+    assert trunk.reserved >= 208 + engine.width and trunk.nbytes == session.slot.nbytes
+    assert draft.used > 0 and draft.nbytes == session.drafter.nbytes and trunk.dtype == draft.dtype == "float32"
+    assert (now.slots_used, now.slots) == (len(engine.slots), 4)
+    assert now.slot_bytes == engine.slots.nbytes and now.draft_weights > 0
+    assert now.graphs == engine.graph_state and now.reads is None
+    session.close()
+
+
+def test_who_lost_its_slot_is_told_so_and_nothing_of_the_other(tiny_engine) -> None:
+    engine = tiny_engine("llama", max_ctx=216, slots=1)
+    ours, other = engine.new_session("none"), engine.new_session("none")
+    generate_spec_session(ours, PROMPT, 4, ignore_eos=True)
+    generate_spec_session(other, PROMPT * 4, 40, ignore_eos=True)
+    told = occupancy_of(ours, 1)
+    assert told is not None and not told.own_slot and told.caches[0].used == 0
+    assert (told.slots_used, told.slots) == (1, 1)
+    other.close()
+    ours.close()
+
+
+def test_it_travels_as_a_group_of_its_own_and_again_only_what_changed(tiny_engine) -> None:
+    session = tiny_engine("llama", max_ctx=224).new_session("none")
+    generate_spec_session(session, PROMPT, 4, ignore_eos=True)
+    feed = PanelFeed("s", WordTokenizer())
+
+    def tick() -> dict:
+        status = LiveStatus(occupancy=occupancy_of(session, 1))
+        return json.loads(feed.update(session.trace.since(feed.next_seq), status)).get("y", {})
+
+    first = tick()
+    assert first["used"] == [len(session.committed)] and first["slots"][1:] == [4, 1] and first["graphs"]
+    assert "/" not in first["model"]
+    generate_spec_session(session, [], 4, ignore_eos=True)
+    assert tick() == {"used": [len(session.committed)]}
+    session.close()
+
+
+def test_an_engine_without_slots_has_nothing_to_tell() -> None:
+    assert occupancy_of(FakeChat(FakeEngine()).session, 0) is None  # type: ignore[arg-type]
