@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BODY_LIMIT = 1 << 20
 """Bytes; the longest message takes a fifth of it."""
+DRAINED = 4 * BODY_LIMIT
+"""Bytes of a refused body that are read and forgotten."""
 POLICY = (
     "default-src 'self'",
     "img-src 'self' data: blob:",
@@ -63,28 +66,42 @@ class BodyLimit:
             return
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._limit:
+            await self._drain(receive)
             await self._refuse(send)
             return
-        seen, started = 0, False
+        seen, more, started = 0, True, False
 
         async def counted() -> Message:
-            nonlocal seen
+            nonlocal seen, more
             message = await receive()
             seen += len(message.get("body", b""))
+            more = message.get("more_body", False)
             if seen > self._limit:
                 raise _TooLongError
             return message
 
         async def watched(message: Message) -> None:
             nonlocal started
+            if seen > self._limit and not started:
+                return  # whatever the app makes of the error, the answer is the one below
             started = True
             await send(message)
 
-        try:
+        with suppress(_TooLongError):
             await self._app(scope, counted, watched)
-        except _TooLongError:
-            if not started:
-                await self._refuse(send)
+        if seen > self._limit and not started:
+            if more:
+                await self._drain(receive)
+            await self._refuse(send)
+
+    async def _drain(self, receive: Receive) -> None:
+        """Read on for a while: who is still sending would find a closed connection instead of the answer."""
+        left = DRAINED
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if message["type"] != "http.request" or not message.get("more_body", False):
+                return
 
     async def _refuse(self, send: Send) -> None:
         body = f"The request is longer than {self._limit:,} bytes; send less.".encode()

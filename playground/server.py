@@ -15,6 +15,7 @@ from playground.compress import CompressPage
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
 from playground.keeper import open_keeper
+from playground.last_resort import LastResort
 from playground.models.allowed import parse_models
 from playground.page import build_page
 from playground.plotly_asset import plotly_path, plotly_route
@@ -69,6 +70,7 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "app_kwargs": {
             "middleware": [
                 Middleware(SecureHeaders, framed="SPACE_ID" in os.environ),
+                Middleware(LastResort),
                 Middleware(ClosedRoutes),
                 Middleware(BodyLimit),
                 Middleware(CompressPage),

@@ -29,7 +29,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 
 
 def call(
-    app: Any, chunks: Iterable[bytes] = (b"",), headers: Iterable[tuple[bytes, bytes]] = ()
+    app: Any, chunks: Iterable[bytes] = (b"",), headers: Iterable[tuple[bytes, bytes]] = (), path: str = "/"
 ) -> tuple[int, Any, bytes]:
     parts, sent = list(chunks), []
 
@@ -40,7 +40,7 @@ def call(
     async def send(message: Message) -> None:
         sent.append(message)
 
-    run(app({"type": "http", "headers": list(headers)}, receive, send))
+    run(app({"type": "http", "path": path, "headers": list(headers)}, receive, send))
     return sent[0]["status"], dict(sent[0]["headers"]), b"".join(m.get("body", b"") for m in sent[1:])
 
 
@@ -72,11 +72,27 @@ def test_bodies_up_to_the_limit_pass() -> None:
 def test_a_longer_body_is_refused_in_one_sentence() -> None:
     for chunks, headers in (
         ([b"12345", b"678901"], ()),
+        ([b"12345", b"678901", b"more that is read and forgotten", b""], ()),
+        ([b"12345", b"678901"], [(b"content-length", b"11")]),
         ([b""], [(b"content-length", b"11")]),
         ([b""], [(b"content-length", b"-1")]),
     ):
         status, _, body = call(BodyLimit(echo, 10), chunks, headers)
         assert status == 413 and body == b"The request is longer than 10 bytes; send less."
+
+
+async def forgiving(scope: Scope, receive: Receive, send: Send) -> None:
+    """An app that makes an answer of its own of an error in the body, as FastAPI does."""
+    try:
+        await echo(scope, receive, send)
+    except Exception:  # noqa: BLE001
+        await send({"type": "http.response.start", "status": 400, "headers": []})
+        await send({"type": "http.response.body", "body": b"There was an error parsing the body"})
+
+
+def test_an_app_that_answers_the_error_itself_does_not_hide_the_refusal() -> None:
+    status, _, body = call(BodyLimit(forgiving, 10), [b"12345", b"678901", b"more"])
+    assert status == 413 and body.endswith(b"send less.")
 
 
 def test_other_kinds_of_connection_pass_untouched() -> None:
