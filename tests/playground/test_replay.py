@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import random
 import re
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -309,3 +311,20 @@ def test_facts_say_what_a_trace_holds_and_where_its_turns_begin() -> None:
     assert (facts["turns"], facts["rounds"], facts["events"]) == (3, session.rounds, len(session.trace))
     assert facts["marks"] == [[place, number] for number, place in enumerate(recording.turns, start=1)]
     assert facts["texts"] is True and facts["missing"] == 0
+
+
+def test_ten_thousand_rounds_open_and_scrub_without_a_wait() -> None:
+    """In processor seconds, which others on the machine do not change: about 1.2 and 0.03 where this was written."""
+    session, dice = SyntheticSession(1, max_ctx=200_000), random.Random(2)
+    for _ in play(session, turns=40, bursts=10, rounds=25):
+        pass
+    data = export_trace(session.trace, WordTokenizer(), compressed=True)
+    start = time.process_time()
+    _, player = Replays().open("a", data)
+    assert time.process_time() - start < 4.0
+    costs = []
+    for _ in range(30):
+        start = time.process_time()
+        player.go(dice.randrange(len(session.trace)))
+        costs.append(time.process_time() - start)
+    assert sorted(costs)[15] < 0.12

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from engine.trace import Trace
 from playground.exchange import export_trace, import_trace
 from playground.replay.replays import Replays
+from tests.playground.audit import findings
 from tests.playground.browser_tab import Tab
 from tests.playground.conftest import RunningApp
 from tests.playground.plays import play
@@ -154,6 +155,19 @@ def test_it_goes_on_behind_the_replay_and_two_pages_replay_for_themselves(
     one.page.wait_for_function(f"() => window.__draftscope.state.rounds.length === {rounds}")
     assert one.page.evaluate("() => window.__draftscope.guest") is None
     assert two.page.evaluate("() => window.__draftscope.guest !== null")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_audit_of_the_replay_finds_nothing_serious(fake_app: RunningApp, tab: OpenTab, theme: str) -> None:
+    one = tab(f"{fake_app.url}?__theme={theme}")
+    replay(one, {"name": "t.jsonl.gz", "mimeType": "application/gzip", "buffer": PACKED})
+    shown(one.page)
+    at(one.page, len(LINES) - 1)
+    one.page.wait_for_timeout(500)
+    assert findings(one.page) == []
+    one.page.get_by_role("tab", name="Replay").click()
+    expect(one.page.locator(".rp-facts")).to_be_visible()
+    assert findings(one.page) == []
 
 
 def test_a_replay_that_ended_on_the_server_opens_again_by_itself(
