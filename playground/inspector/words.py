@@ -66,7 +66,7 @@ class Speaker:
             if not count:
                 return "No guesses this time: one look of the model gave one token."
             return f"The drafter guessed {count}, {kept} held, and one look of the model gave {emitted}."
-        drafts = f"{count} draft{'s' * (count != 1)}, {event.accepted} accepted" if count else "no drafts"
+        drafts = f"{count} draft{'s' * (count != 1)}, {event.accepted} accepted" if count else "No drafts"
         return f"{drafts}; {emitted} emitted by one forward of width {event.width}."
 
     def _plain(self, level: Level) -> str:

@@ -10,12 +10,11 @@ function createChatMark() {
     window.CSS?.highlights?.delete('ds-pin');
     held = null;
   }
-  // `tokens` of the pinned turn, which of them are pinned, and how many answers of the chat come after it.
-  return function mark(tokens, isPinned, later) {
+  // `tokens` of the pinned turn, which of them are pinned, the turn, and how many answers of the chat come after it.
+  return function mark(tokens, isPinned, turn, later) {
     const first = tokens.findIndex(isPinned), last = tokens.findLastIndex(isPinned);
     if (first < 0) { clear(); return; }
-    const messages = [...document.querySelectorAll('#chat .bot.message')];
-    const message = messages.at(-1 - later);
+    const message = store.guest ? replayed(turn) : [...document.querySelectorAll('#chat .bot.message')].at(-1 - later);
     if (!message) { clear(); return; }
     const text = message.textContent;
     if (held && held.message === message && held.text === text && held.first === tokens[first] && held.last === tokens[last] && held.range?.startContainer.isConnected !== false && message.isConnected) return;
@@ -25,6 +24,12 @@ function createChatMark() {
     if (range && window.CSS?.highlights && window.Highlight) window.CSS.highlights.set('ds-pin', new Highlight(range));
     else message.classList.add('ds-pinned-message');
   };
+}
+
+// A replay shows every answer there was, under its number.
+function replayed(turn) {
+  const article = [...document.querySelectorAll('#replay_talk .rp-turn')].find((node) => node.querySelector('b').textContent === `Turn ${turn + 1}`);
+  return article?.querySelector('.rp-said');
 }
 
 function rangeOf(message, tokens, first, last) {

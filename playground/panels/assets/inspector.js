@@ -9,7 +9,7 @@ function createInspector(root, ask) {
   const node = el('section', { class: 'ds-panel ds-inspector', 'data-panel': 'inspector', hidden: true, tabindex: '-1', 'aria-label': 'Token inspector' },
     el('header', {}, title, el('div', { class: 'ds-tools' }, recording, close)), about, facts, body);
   root.append(node);
-  let asked = 0, found = null, key = '';
+  let asked = 0, found = null, key = '', nearing = false;
 
   async function look(at) {
     node.hidden = !at;
@@ -28,8 +28,11 @@ function createInspector(root, ask) {
     if (!found) say(ask.can() ? 'There is no answer: the connection is lost, or this history has ended.' : 'Only a running session can be looked into.');
     else if (found.gone) say(found.gone);
     else paint(pin.at);
+    if (nearing) toSight();
+    nearing = false;
     showRecording();
   }
+  const toSight = () => requestAnimationFrame(() => node.scrollIntoView({ block: 'nearest' }));
   function say(sentence) {
     about.replaceChildren();
     facts.replaceChildren();
@@ -55,7 +58,7 @@ function createInspector(root, ask) {
   look(pin.at);
   return {
     reveal() { node.scrollIntoView({ block: 'center' }); node.focus({ preventScroll: true }); },
-    near() { requestAnimationFrame(() => node.scrollIntoView({ block: 'nearest' })); },
+    near() { nearing = true; toSight(); }, // and again when it has grown
   };
 }
 

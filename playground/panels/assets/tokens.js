@@ -30,7 +30,7 @@ function createTokens(root) {
     turns.check();
     drawChip();
     const tokens = turns.tokens();
-    markChat(pin.at ? tokens : [], (token, place) => isPinned(token, place, turns), turns.later() ?? Infinity);
+    markChat(pin.at ? tokens : [], (token, place) => isPinned(token, place, turns), turns.turn(), turns.later() ?? Infinity);
     if (drawn === stamp.tokens && !view.stale) return;
     drawn = stamp.tokens;
     view.stale = false;
