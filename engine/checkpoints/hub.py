@@ -7,6 +7,7 @@ downloads retry for half a minute), and how large the weights are before any of 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ from engine.errors import CheckpointError
 
 _TIMEOUT_SECONDS = 5.0
 _SUFFIXES = (".json", ".jinja", ".model", ".txt")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def hub_folder(
@@ -130,6 +133,13 @@ def _refusal(ref: HubId, error: Exception) -> CheckpointError:
     if isinstance(error, HfHubHTTPError):
         status = getattr(getattr(error, "response", None), "status_code", "an error")
         return CheckpointError(f"The Hub answered {status} for {name}: try again later.")
+    cause = getattr(error, "errno", None)
+    if cause in _FULL or "No space left" in str(error):
+        return CheckpointError(
+            f"The disk is full, so {name} was not fetched: make room, or set HF_HOME to another disk."
+        )
+    if cause in _CLOSED:
+        return CheckpointError(f"{name} was not fetched, for the Hub's cache is read-only here: set HF_HOME elsewhere.")
     return CheckpointError(
         f"The Hub cannot be reached, so {name} cannot be fetched: check the connection, or use 'default' or "
         "a local "

@@ -14,6 +14,7 @@ from huggingface_hub.errors import (
     OfflineModeIsEnabled,
     RepositoryNotFoundError,
     RevisionNotFoundError,
+    XetDownloadError,
 )
 
 from engine.checkpoints import hub, load_checkpoint
@@ -84,6 +85,26 @@ def test_refusals(install, error: Exception, match: str) -> None:
         hub.hub_folder(REF, silent, lambda size: None)
     assert "hf_secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "match"),
+    [
+        (OSError(28, "No space left on device", "/home/ann/.cache/x"), "The disk is full, so org/name was not fetched"),
+        (XetDownloadError("I/O error: No space left on device (os error 28)"), "The disk is full"),
+        (PermissionError(13, "Permission denied", "/home/ann/.cache/x"), "cache is read-only here"),
+        (ConnectionResetError(104, "Connection reset by peer"), "The Hub cannot be reached"),
+    ],
+)
+def test_a_download_that_breaks_off_says_what_to_do(install, monkeypatch, folder: Path, error: Exception, match: str):
+    def breaks(*given: object, **named: object) -> str:
+        raise error
+
+    install(FakeHub(folder))
+    monkeypatch.setattr(hub, "hf_hub_download", breaks)
+    with pytest.raises(CheckpointError, match=match) as caught:
+        hub.hub_folder(REF, silent, lambda size: None)
+    assert "/home" not in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_no_route_but_fetched_before(install, monkeypatch, folder: Path) -> None:
