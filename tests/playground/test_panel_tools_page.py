@@ -154,5 +154,47 @@ def test_a_zoom_and_the_place_in_the_strip_survive_fifty_updates(visit: Any) -> 
     page.mouse.move(strip["x"] + strip["width"] / 5, strip["y"] + 10, steps=4)
     page.mouse.up()
     page.wait_for_function(f"Math.abs(({FATE}.xaxis.range[0] + {FATE}.xaxis.range[1]) / 2 - 50) < 8")
-    page.locator(".ds-follow").click()
+    pill = page.locator("[data-panel=speed] .ds-newest")
+    pill.click()
     page.wait_for_function(f"{FATE}.xaxis.range[1] > 249")
+    assert pill.is_hidden()
+
+
+def test_memory_has_its_limits_a_forecast_and_the_slots_as_a_count(played: Any) -> None:
+    page, demo = played
+    page.locator(".ds-fold summary").first.click()
+    panel = page.locator("[data-panel=memory]")
+    panel.locator(".js-plotly-plot").wait_for(timeout=10_000)
+    left = demo.session.max_ctx - demo.session.committed
+    forecast = panel.locator(".ds-forecast.for-engineer").inner_text()
+    assert f"Room for about {left:,} more tokens" in forecast and "at 42 tokens/s" in forecast
+    assert "2 of 4 slots are in use" in panel.locator(".ds-slots").inner_text()
+    assert "Forwards run without graphs" in panel.locator(".ds-facts").inner_text()
+    page.evaluate("document.body.dataset.level = 'student'")
+    assert panel.locator(".ds-facts").is_hidden() and panel.locator(".ds-forecast.for-student").is_visible()
+    data = json.loads(saved(page, "memory", "json")[1])
+    trunk, draft = data["rows"]
+    assert (trunk["rows used"], trunk["limit"], draft["kept as"]) == (demo.session.committed, 4096, "bfloat16")
+    for used, colour in ((3000, "accepted"), (3600, "overshoot"), (4096, "rejected")):
+        state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+        delta = {**state, "n": state["n"] + 1, "y": {"used": [used, 10]}}
+        page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", delta)
+        bars = "document.querySelector('[data-panel=memory] .js-plotly-plot').data.find((t) => t.name === 'used')"
+        page.wait_for_function(f"{bars}.x[0] === {used}")
+        shape = {"accepted": "", "overshoot": "/", "rejected": "x"}[colour]
+        assert page.evaluate(f"{bars}.marker.pattern.shape[0]") == shape, "not by colour alone"
+
+
+def test_plain_speed_is_drawn_only_where_it_was_measured_for_this_model(played: Any) -> None:
+    page, _ = played
+    names = "document.querySelector('[data-panel=speed] .js-plotly-plot').data.map((t) => t.name)"
+    assert "plain decoding" not in page.evaluate(names)
+    tell = "(plain) => { window.__draftscope.plain = plain; window.__draftscope.clock.redraw(); }"
+    page.locator("[data-panel=speed]").scroll_into_view_if_needed()
+    page.evaluate(tell, {"race": 3, "model": "another", "rate": 20.5})
+    page.wait_for_timeout(600)
+    assert "plain decoding" not in page.evaluate(names)
+    page.evaluate(tell, {"race": 4, "model": "words", "rate": 20.5})
+    page.wait_for_function(f"{names}.includes('plain decoding')")
+    label = page.locator("[data-panel=speed] .ds-chart").get_attribute("aria-label")
+    assert "20.5 tokens a second, measured by race 4" in label

@@ -59,8 +59,8 @@ function createClock() {
   }
   document.addEventListener('visibilitychange', request);
   const redraw = () => { for (const view of views) view.stale = true; request(); };
-  const theme = new MutationObserver(redraw); // Gradio switches themes by a class on body
-  theme.observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  const theme = new MutationObserver(redraw); // Gradio switches themes by a class on body; the reading level is an attribute of it
+  theme.observe(document.body, { attributes: true, attributeFilter: ['class', 'data-level'] });
   theme.observe(document.documentElement, { attributes: true, attributeFilter: ['class'] });
   return { add, request, redraw, views };
 }

@@ -17,6 +17,7 @@ function createCountersPanel(root, view, isOpen) {
   frame.element.insertBefore(now, frame.element.querySelector('.ds-chart'));
   frame.add(legend('ds-key', 'Counters', COUNTERS.map(({ colour, note }) => [`stage-${colour}`, note])));
   frame.plot.on('plotly_relayout', view.onZoom);
+  view.addPill(frame);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
   function draw(colours) {

@@ -9,6 +9,7 @@ function createLengthPanel(root, view) {
   frame.add(back.node);
   back.follow(frame);
   let range = null, dragmode = 'zoom';
+  const pill = followPill(frame, () => { range = null; clock.redraw(); });
   frame.plot.on('plotly_relayout', (change) => {
     if (change.dragmode) dragmode = change.dragmode;
     const zoom = zoomOf(change);
@@ -36,6 +37,7 @@ function createLengthPanel(root, view) {
     }, colours);
     const last = rounds.at(-1)?.length ?? 0;
     frame.describe(`${store.state.s.committed ?? last} tokens committed; ${rewinds.length} rewinds, ${over.length} bursts with overshoot.`);
+    pill.hidden = range === null;
     back.draw();
     frame.fillTable(['after round', 'what', 'length', 'detail'], (most) => markRows(marks, most));
   }

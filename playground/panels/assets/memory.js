@@ -32,7 +32,7 @@ function createMemoryPanel(root, isOpen) {
     ], {
       barmode: 'overlay', dragmode: false, margin: { l: 94, r: 20, t: 12, b: 42 },
       xaxis: { range: [0, wide * 1.03], fixedrange: true, tickformat: ',d', nticks: 7, title: { text: 'rows (one a token)' } },
-      yaxis: { fixedrange: true, showgrid: false, type: 'category', categoryorder: 'array', categoryarray: names },
+      yaxis: { fixedrange: true, showgrid: false, type: 'category', categoryorder: 'array', categoryarray: names, range: caches.length === 1 ? [-0.9, 0.9] : [-0.55, caches.length - 0.45] },
     }, colours);
     const said = forecasts(caches, store.state);
     forecast.forEach((node, i) => setText(node, said[i]));
@@ -81,7 +81,7 @@ function forecasts([trunk], { y, s, f }) {
   const draft = cachesOf(y)[1];
   const ends = draft && draft.limit < trunk.limit ? ` Drafting ends at ${thousands(draft.limit)} rows.` : '';
   return [
-    `Room for about ${thousands(left)} more tokens at this rate: ${thousands(turns)} turn${turns === 1 ? '' : 's'} of ${thousands(Math.round(each))} rows, as those so far${time}.${ends}`,
+    `Room for about ${thousands(left)} more tokens: at this rate ${thousands(turns)} turn${turns === 1 ? '' : 's'} of ${thousands(Math.round(each))} rows, as those so far${time}.${ends}`,
     left ? `There is room for about ${thousands(left)} more tokens, which is some ${thousands(turns)} more message${turns === 1 ? '' : 's'} and answer${turns === 1 ? '' : 's'} like those so far.` : 'The memory of this conversation is full: go back, or clear it.',
   ];
 }

@@ -13,6 +13,7 @@ function createOvershootPanel(root, view) {
     key: (c) => WASTE.map(({ name, colour }, i) => ({ name, shape: ['frame', 'cross', 'dash'][i], colour: c[colour] })),
   });
   frame.plot.on('plotly_relayout', view.onZoom);
+  view.addPill(frame);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
   function draw(colours) {

@@ -26,6 +26,7 @@ function createPendingPanel(root, view) {
   frame.pictures.push(machine.asPicture);
   frame.also = () => ({ state: store.state.g.now, moves: machine.counts() });
   frame.plot.on('plotly_relayout', view.onZoom);
+  view.addPill(frame);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
   function draw(colours) {

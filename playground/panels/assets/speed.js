@@ -12,6 +12,7 @@ function createSpeedPanel(root, view) {
   });
   frame.add(legend('ds-key', 'Stages', STAGES.map(([name, colour]) => [`stage-${colour}`, name])));
   frame.plot.on('plotly_relayout', view.onZoom);
+  view.addPill(frame);
   frame.plot.on('plotly_doubleclick', () => view.goTo(null));
 
   function draw(colours) {

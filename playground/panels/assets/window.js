@@ -2,6 +2,7 @@
 function createWindow() {
   const MOST = 160, LEAST = 24, CELL = 9;
   const view = { follow: true, range: null, dragmode: 'zoom' };
+  const pills = [];
   view.first = () => store.state.rounds[0]?.r ?? 1;
   view.last = () => store.state.rounds.at(-1)?.r ?? 1;
   view.span = (width) => {
@@ -20,7 +21,14 @@ function createWindow() {
     const margin = (high - low) / 4;
     return rounds.slice(Math.max(0, Math.floor(low - margin - first)), Math.max(0, Math.ceil(high + margin - first) + 1));
   };
-  view.goTo = (range) => { view.follow = range === null; view.range = range; clock.redraw(); };
+  view.goTo = (range) => {
+    view.follow = range === null;
+    view.range = range;
+    for (const pill of pills) pill.hidden = view.follow;
+    clock.redraw();
+  };
+  // The way back to the newest round, in a panel that shows this window.
+  view.addPill = (frame) => { pills.push(followPill(frame, () => view.goTo(null))); };
   view.endAt = (end, width) => {
     const span = view.range && !view.follow ? view.range[1] - view.range[0] : view.span(width);
     view.goTo([Math.max(view.first() - 0.5, end - span + 0.5), Math.max(view.first() - 0.5, end - span + 0.5) + span]);
@@ -31,4 +39,11 @@ function createWindow() {
     if (range !== undefined) view.goTo(range);
   };
   return view;
+}
+
+// Only there while a panel does not follow; its focus goes to the button beside it when it goes.
+function followPill({ tools, toggle }, follow) {
+  const pill = el('button', { type: 'button', class: 'ds-button ds-newest', text: 'Follow', hidden: true, onclick: () => { follow(); toggle.focus({ preventScroll: true }); } });
+  tools.prepend(pill);
+  return pill;
 }
