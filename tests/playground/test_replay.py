@@ -1,4 +1,4 @@
-"""Traces opened in the page: pieces of a file come in, replays are bounded and end, and only their own visitors see them."""
+"""Traces opened in the page: pieces of a file come in; replays are bounded, end, and are their own visitor's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A replay's player goes where it is told, plays at its speed, and says what a page lacks; and a long trace is quick."""
+"""A player goes where it is told, plays at its speed, and says what a page lacks; a long trace is quick."""
 
 from __future__ import annotations
 
