@@ -38,7 +38,8 @@ class HistoryControls:
                     label="Rewind to a point",
                     elem_id="rewind_point",
                     min_width=160,
-                    info="Continue then answers again, a new message replaces the last; the path of now stays as a branch.",
+                    info="Continue then answers again, a new message replaces the last; "
+                    "the path of now stays as a branch.",
                 )
                 self.rewind = gr.Button("Branch here", size="sm", elem_id="rewind", scale=0, interactive=False)
 

@@ -40,7 +40,7 @@ def accept_tests_stand_in_the_token_view(page: Page) -> None:
 def test_a_sampled_turn_its_counters_and_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
     one = tab(fake_app.url)
     page = one.page
-    page.locator(".ds-fold summary").click()
+    page.locator(".ds-fold > summary").click()
     expect(page.locator(f"{COUNTERS} .ds-empty")).to_contain_text("Greedy decoding draws nothing")
     settings(page)
     for label in ("Top-k", "Top-p", "Min-p", "Repetition penalty", "Frequency penalty", "Presence penalty"):
@@ -76,7 +76,7 @@ def test_a_sampled_turn_its_counters_and_a_reload(fake_app: RunningApp, tab: Ope
     expect(page.locator(NUMBERS)).to_have_value("0.7")
     expect(page.locator("#seed input")).to_have_value(str(2**64 - 1))
     expect(page.locator("#top_p input")).to_have_value("0.9")
-    page.locator(".ds-fold summary").click()
+    page.locator(".ds-fold > summary").click()
     expect(page.locator(f"{COUNTERS} .ds-now")).to_contain_text(f"sctr {session.numbers.sctr}")
 
 
@@ -93,7 +93,7 @@ def test_coupled_jumps_are_left_out_of_the_line_and_a_rewind_does_not_turn_it_ba
     one.page.locator("#regenerate").click()
     one.page.wait_for_function("() => window.__draftscope.state.turn === 1", timeout=20_000)
     one.expect_idle()
-    one.page.locator(".ds-fold summary").click()
+    one.page.locator(".ds-fold > summary").click()
     expect(one.page.locator(f"{COUNTERS} .ds-now")).to_contain_text("each begin at a multiple of 1,048,576")
     one.page.wait_for_function(f"document.querySelector('{COUNTERS} .js-plotly-plot')?.data[2].x.length === 1")
     line, rewind = one.page.evaluate(

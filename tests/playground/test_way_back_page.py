@@ -7,8 +7,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-
-
 pytestmark = pytest.mark.ui
 POINT = "#rewind_point input"
 LENGTH = "[data-panel=length]"
@@ -34,9 +32,13 @@ def test_a_point_clicked_in_the_chart_is_selected_under_go_back_and_goes(fake_ap
     )
     assert index >= 0 and point.count()
     box = one.page.evaluate(
-        f"""() => {{ const plot = document.querySelector('{LENGTH} .js-plotly-plot'), l = plot._fullLayout, t = plot.data[{index}];
-            const r = plot.getBoundingClientRect();
-            return [r.left + l.xaxis._offset + l.xaxis.d2p(t.x[0]), r.top + l.yaxis._offset + l.yaxis.d2p(t.y[0]), t.y[0]] }}"""
+        """([panel, index]) => {
+            const plot = document.querySelector(`${panel} .js-plotly-plot`), trace = plot.data[index];
+            const { xaxis, yaxis } = plot._fullLayout, { left, top } = plot.getBoundingClientRect();
+            const [x, y] = [trace.x[0], trace.y[0]];
+            return [left + xaxis._offset + xaxis.d2p(x), top + yaxis._offset + yaxis.d2p(y), y];
+        }""",
+        [LENGTH, index],
     )
     assert box[2] == first
     one.page.mouse.move(box[0], box[1])
