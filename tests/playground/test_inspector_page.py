@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from tests.playground.audit import findings
 from tests.playground.browser_tab import Tab
 from tests.playground.conftest import RunningApp, running
 
 pytestmark = pytest.mark.ui
+EVIL = "<img src=x onerror='window.hurt = 1'><b>x</b>"
+STATE = "window.__draftscope.state"
 AT = "JSON.stringify(window.__draftscope.pin.at)"
 MARKED = """(panel) => (document.querySelector(`[data-panel=${panel}] .js-plotly-plot`)?._fullLayout.shapes ?? [])
   .filter((shape) => shape.name === 'pinned round').map((shape) => (shape.x0 + shape.x1) / 2)"""
@@ -194,3 +198,46 @@ def test_a_clear_releases_and_a_reload_brings_the_turns_back(at_rest: Tab) -> No
     page.locator("#clear").click()
     expect(page.locator("#ds-pin")).to_be_hidden(timeout=15_000)
     expect(tokens(page)).to_have_count(0)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_audit_of_the_open_inspector_finds_nothing_serious(
+    app: RunningApp, tab: Callable[..., Tab], theme: str
+) -> None:
+    opened = tab(f"{app.url}?__theme={theme}", width=390, height=844)
+    answer(opened, "again again again again")
+    page = opened.page
+    tokens(page, "correction").first.click()
+    expect(inspector(page).locator("button.ds-step").first).to_be_visible()
+    assert [found for found in findings(page) if "ds-" in found or "tokens" in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def evil_answers(route: Route) -> None:
+    """The server's answers with markup in the place of every text of a token."""
+    reply = route.fetch()
+    answer = reply.json()
+    if isinstance(answer, str) and '"text"' in answer:
+        shown = json.loads(answer)
+        for part in (shown, *shown.get("columns", [])):
+            part["text"] = EVIL
+            for row in part.get("trunk", []):
+                row[1] = EVIL
+        answer = json.dumps(shown)
+    route.fulfill(response=reply, json=answer)
+
+
+def test_texts_of_tokens_are_shown_and_never_read_as_markup(at_rest: Tab) -> None:
+    page = at_rest.page
+    page.route(re.compile("component_server"), evil_answers)
+    page.evaluate(
+        "(evil) => { for (const { id } of STATE.tokens) STATE.texts[id] = evil; }".replace("STATE", STATE), EVIL
+    )
+    tokens(page, "correction").first.click()
+    expect(inspector(page).locator("button.ds-step").first).to_contain_text("onerror")
+    expect(inspector(page).locator(".ds-choices li").first).to_contain_text("onerror")
+    page.keyboard.press("Escape")
+    tokens(page).first.click()
+    expect(page.locator("#ds-pin")).to_contain_text("onerror")
+    assert page.locator("#tokens img, #ds-pin img").count() == 0
+    assert page.evaluate("window.hurt") is None

@@ -4,7 +4,7 @@ function createPinChip(toDetails) {
   const earlier = button('Round before (left arrow)', '◂', () => pin.step(-1));
   const later = button('Round after (right arrow)', '▸', () => pin.step(1));
   const name = el('b'), about = el('span', { class: 'ds-pin-about' });
-  const show = button('Bring the round into sight in the panels', 'Show in panels', () => pin.show(pin.round()));
+  const show = button('Bring the round into sight in the panels', 'Show', () => pin.show(pin.round()));
   const details = button('Go to the inspector', 'Details', toDetails);
   const release = button('Release the pin (Escape)', 'Release', pin.release);
   const node = el('div', { id: 'ds-pin', class: 'ds-root ds-pin', role: 'group', 'aria-label': 'Pinned round', hidden: true }, earlier,
