@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
@@ -49,24 +50,55 @@ def talked(app: RunningApp) -> str:
     return talk.sid
 
 
-@pytest.mark.parametrize("width", [1280, 360])
 def test_what_was_said_does_nothing_in_chat_token_view_and_panels(
-    app: RunningApp, context: BrowserContext, witness: Witness, width: int
+    app: RunningApp, context: BrowserContext, witness: Witness
 ) -> None:
     assert len(CORPUS) >= 50
-    one = visit(app, context, talked(app), width)
+    one = visit(app, context, talked(app))
+    page = one.page
     expect(one.answers()).to_have_count(len(CORPUS) + 1, timeout=30_000)
-    expect(one.page.locator("#tokens [data-id]").first).to_be_visible()
-    one.page.wait_for_function("() => document.querySelectorAll('#panels .js-plotly-plot').length >= 6")
-    for button in one.page.locator("#panels button", has_text="Table").filter(visible=True).all():
+    expect(page.locator("#tokens [data-id]").first).to_be_visible()
+    page.wait_for_function("() => document.querySelectorAll('#panels .js-plotly-plot').length >= 6")
+    for button in page.locator("#panels button", has_text="Table").filter(visible=True).all():
         button.click()
     for place in (0.3, 0.6, 0.9):
-        box = one.page.locator("[data-panel=pending] .nsewdrag").first.bounding_box()
+        box = page.locator("[data-panel=pending] .nsewdrag").first.bounding_box()
         if box is not None:
-            one.page.mouse.move(box["x"] + box["width"] * place, box["y"] + box["height"] * 0.3)
-            one.page.wait_for_timeout(60)
+            page.mouse.move(box["x"] + box["width"] * place, box["y"] + box["height"] * 0.3)
+            page.wait_for_timeout(60)
     assert "<script>window.evil=1</script>" in one.questions().first.inner_text()
-    assert witness.faults(one.page) == []
+    assert witness.faults(page) == []
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.wait_for_timeout(300)
+    assert witness.faults(page) == []
+
+
+def test_inspector_list_of_conversations_and_replay_take_them_as_text(
+    app: RunningApp, context: BrowserContext, witness: Witness, tmp_path: Path
+) -> None:
+    one = visit(app, context, talked(app))
+    page = one.page
+    expect(page.locator("#tokens [data-id]").first).to_be_visible(timeout=30_000)
+    for place in (0, 30, 60):
+        page.locator("#tokens [data-id]").nth(place).click()
+        expect(page.locator("[data-panel=inspector]")).to_be_visible()
+        page.wait_for_timeout(150)
+        assert witness.faults(page) == []
+    page.keyboard.press("Escape")
+    page.locator("#conversations summary").click()
+    expect(page.locator("#conversations .dc-list > li").first).to_be_visible(timeout=10_000)
+    assert witness.faults(page) == []
+    with page.expect_download() as download:
+        page.locator("#trace .save").click()
+    download.value.save_as(tmp_path / "trace.jsonl.gz")
+    show(page, "Replay", "#replay_view input[type=file]")
+    page.locator("#replay_view input[type=file]").set_input_files(tmp_path / "trace.jsonl.gz")
+    expect(page.locator("#replay_bar .rp-banner")).to_be_visible(timeout=20_000)
+    page.wait_for_timeout(500)
+    assert witness.faults(page) == []
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.wait_for_timeout(300)
+    assert witness.faults(page) == []
 
 
 def test_boxes_of_the_page_take_them_as_text(app: RunningApp, context: BrowserContext, witness: Witness) -> None:
