@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from engine import generate_spec_session
+from engine import generate_spec_session, load_engine
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus, PanelFeed
 from tests.playground.fakes import FakeChat, FakeEngine
@@ -66,3 +66,18 @@ def test_it_travels_as_a_group_of_its_own_and_again_only_what_changed(tiny_engin
 
 def test_an_engine_without_slots_has_nothing_to_tell() -> None:
     assert occupancy_of(FakeChat(FakeEngine()).session, 0) is None  # type: ignore[arg-type]
+
+
+def test_the_way_of_a_device_tells_its_graphs_and_its_waits(tiny_checkpoint) -> None:
+    engine = load_engine(
+        str(tiny_checkpoint("llama")), drafter="none", max_ctx=64, slots=2, threads=1, device_path=True
+    )
+    session = engine.new_session("none")
+    generate_spec_session(session, PROMPT, 4, ignore_eos=True)
+    told = occupancy_of(session, 1)
+    assert told is not None and engine.device_path is not None
+    assert told.graphs == engine.device_path.state and told.reads == engine.device_path.reads > 0
+    assert told.slot_bytes == engine.device_path.nbytes and told.caches[0].nbytes > 0
+    session.close()
+    engine.close()
+    assert occupancy_of(session, 1) is None
