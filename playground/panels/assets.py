@@ -72,7 +72,7 @@ class PanelAssets:
 
 
 def panel_assets() -> PanelAssets:
-    """The four charts, and the component that takes the deltas as its value. elem_id `panels`."""
+    """The charts, and the component that takes the deltas as its value. elem_id `panels`."""
     return _component("panels", "ds-panels", PANELS)
 
 
