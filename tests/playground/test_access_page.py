@@ -144,6 +144,8 @@ def test_forced_colours_keep_controls_marks_and_focus(fake_app: RunningApp, brow
         }))"""
     )
     assert len(set(marks.values())) >= 3, f"origins are told apart by shape, not by colour alone: {marks}"
+    kept = "(nodes) => nodes.every((node) => getComputedStyle(node).forcedColorAdjust === 'none')"
+    assert page.locator("#panels .ds-legend .ds-swatch").evaluate_all(kept), "the key has the colours of the charts"
     page.locator("#send").focus()
     page.keyboard.press("Shift+Tab")
     assert page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle") != "none"

@@ -142,7 +142,9 @@ def test_the_list_of_keys_opens_with_a_question_mark_and_single_keys_can_be_swit
         assert all(dialog.locator("kbd", has_text=key).count() for key in keys.split())
     page.keyboard.press("/")  # a dialog keeps the keys to itself
     expect(dialog).to_be_visible()
-    page.get_by_label("Use the single keys").uncheck()
+    box = page.get_by_label("Use the single keys")
+    assert box.evaluate("(node) => getComputedStyle(node).appearance") == "auto", "drawn, not only there"
+    box.uncheck()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     page.reload()
