@@ -28,8 +28,8 @@ from playground.sweep.tab import SweepTab
 TITLE = "Draftscope"
 INTRO = (
     "<h1>Draftscope</h1><p>Chat with a model and watch speculative decoding work: a drafter guesses the next "
-    "tokens, the model checks all guesses at once and keeps those that stand. <span>Only the speed changes: greedy text "
-    "stays the same, and sampled text keeps its probabilities.</span></p>"
+    "tokens, the model checks all guesses at once and keeps those that stand. <span>Only the speed changes: greedy "
+    "text stays the same, and sampled text keeps its probabilities.</span></p>"
 )
 PLACEHOLDER = (
     "**Say something, and watch how the answer is made.**\n\n"
