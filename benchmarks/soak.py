@@ -1,6 +1,6 @@
 """Soak: a tab and its server under constant decoding; does memory stay flat? `python -m benchmarks.soak --minutes 10`
 
-Starts the app on the default checkpoint, opens it in headless Chromium and keeps it answering. Every half minute it
+Starts the app, opens it in headless Chromium and keeps it answering. Every half minute it
 notes rounds, the heap after a collection, DOM nodes, the resident memory of the server, and gaps in the deltas.
 The figures of the first fifth are left out: caches fill, code warms up. Needs the development requirements.
 """
@@ -48,12 +48,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--port", type=int, default=7979)
+    parser.add_argument("--model", default="default", help="a small one decodes as fast as a page can be fed")
     parser.add_argument("--json", type=Path, help="where to write the samples")
     options = parser.parse_args()
     url = f"http://127.0.0.1:{options.port}/"
-    server = subprocess.Popen(
-        [sys.executable, str(ROOT / "app.py"), "--port", str(options.port), "--data", "off"], cwd=ROOT
-    )
+    setting = ["--model", options.model, "--port", str(options.port), "--data", "off"]
+    server = subprocess.Popen([sys.executable, str(ROOT / "app.py"), *setting], cwd=ROOT)
     try:
         samples = soak(url, psutil.Process(server.pid), options.minutes * 60)
     finally:
