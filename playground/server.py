@@ -17,8 +17,10 @@ from playground.headers import BodyLimit, SecureHeaders
 from playground.keeper import open_keeper
 from playground.last_resort import LastResort
 from playground.models.allowed import parse_models
+from playground.own_names import OwnNames
 from playground.page import build_page
 from playground.plotly_asset import plotly_path, plotly_route
+from playground.reach import reachable_by_others
 from playground.service import Service, chat_of, load_from_settings
 from playground.settings import Settings
 from playground.theme import style_sheet, theme
@@ -70,6 +72,7 @@ def launch_options(settings: Settings) -> dict[str, Any]:
         "app_kwargs": {
             "middleware": [
                 Middleware(SecureHeaders, framed="SPACE_ID" in os.environ),
+                *([] if reachable_by_others(settings) else [Middleware(OwnNames, also=settings.host)]),
                 Middleware(LastResort),
                 Middleware(ClosedRoutes),
                 Middleware(BodyLimit),

@@ -7,9 +7,13 @@ from collections.abc import Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from playground.headers import BodyLimit, SecureHeaders
+from playground.own_names import SENTENCE, OwnNames
+from playground.server import launch_options
+from playground.settings import Settings
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -95,11 +99,44 @@ def test_an_app_that_answers_the_error_itself_does_not_hide_the_refusal() -> Non
     assert status == 413 and body.endswith(b"send less.")
 
 
+def test_a_page_for_one_machine_answers_to_that_machines_names_alone() -> None:
+    app = OwnNames(echo, also="box.lan")
+    for host in (
+        "127.0.0.1:7860",
+        "localhost",
+        "LOCALHOST:7860",
+        "app.localhost:1",
+        "[::1]:7860",
+        "10.0.0.5",
+        "Box.lan:80",
+    ):
+        assert call(app, headers=[(b"host", host.encode())])[0] == 200, host
+    for host in (
+        "evil.example:7860",
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "[",
+        "\xff",
+    ):
+        status, _, body = call(app, headers=[(b"host", host.encode("latin-1"))])
+        assert (status, body.decode()) == (403, SENTENCE), host
+    assert call(app, headers=[(b"host", b"localhost"), (b"host", b"evil.example")])[0] == 403
+
+
+@pytest.mark.parametrize(("settings", "alone"), [({}, True), ({"host": "0.0.0.0"}, False), ({"share": True}, False)])
+def test_a_page_for_others_answers_to_any_name(settings: dict[str, Any], alone: bool) -> None:
+    stack = launch_options(Settings(**settings))["app_kwargs"]["middleware"]
+    assert any(layer.cls is OwnNames for layer in stack) is alone
+    assert stack[0].cls is SecureHeaders, "a refusal has the headers too"
+
+
 def test_other_kinds_of_connection_pass_untouched() -> None:
     seen: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         seen.append(scope["type"])
 
-    run(BodyLimit(SecureHeaders(app))({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
+    run(OwnNames(BodyLimit(SecureHeaders(app)))({"type": "lifespan"}, None, None))  # type: ignore[arg-type]
     assert seen == ["lifespan"]

@@ -168,6 +168,13 @@ def test_another_origin_may_not_read_or_send(client: httpx.Client) -> None:
             assert answer.headers.get("access-control-allow-origin") in (None, ""), (origin, path)
 
 
+def test_a_name_that_leads_here_from_elsewhere_opens_nothing(client: httpx.Client) -> None:
+    for method, path in (("GET", ""), ("GET", "config"), ("POST", "gradio_api/component_server")):
+        answer = client.request(method, path, headers={"host": "evil.example:7860"}, content=b"{}")
+        assert answer.status_code == 403 and "for its own machine alone" in answer.text
+        assert "default-src 'self'" in answer.headers["content-security-policy"]
+
+
 def test_errors_of_a_turn_tell_no_path_and_no_token(app: RunningApp, client: httpx.Client) -> None:
     chat_of = app.service._chat_of
     errors = (OSError(2, "No such file", f"/home/{HOME}/x"), RuntimeError(f"401 for {TOKEN} at /root/.cache"))
