@@ -104,6 +104,12 @@ class Calls:
     def end(self, timeout: float = 10.0) -> None:
         """Stop whatever runs, and wait for a call aside."""
         self._stop.set()
+        self.end_aside(timeout)
+
+    def end_aside(self, timeout: float = 10.0) -> None:
+        """Stop a call aside and wait for it; one that waits in the line goes on waiting."""
+        if self.view.phase == "checking":
+            self._stop.set()
         if self._aside is not None:
             self._aside.join(timeout)
 

@@ -173,7 +173,7 @@ class Conversation:
 
     def forget(self) -> None:
         """It was deleted: nothing of it is kept from now on, and what runs ends."""
-        self._rest.gone = True
+        self._rest.forget()
         self.stop()
 
     def check(self) -> Future[CheckEvent]:
@@ -232,6 +232,9 @@ class Conversation:
     def close(self) -> None:
         """Release the engine's side. Only the worker calls it."""
         self._calls.end()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._chat is not None:
             self._chat.session.close()
             self._chat, self._system = None, ""
@@ -240,10 +243,13 @@ class Conversation:
     def detach(self) -> None:
         """The engine is being replaced: the next one reads what was said again. Only the worker calls it."""
         if self._chat is not None:
+            self._calls.end_aside()
             notice = self._rest.set_aside(self._chat, "Another model was loaded")
-            self.close()
+            self._let_go()
             messages, can = self._at_rest()
-            self._calls.update(messages=messages, outcome=None, can_continue=can, notice=notice)
+            rest: dict[str, object] = {"outcome": None, "messages": messages, "can_continue": can, "notice": notice}
+            # A message that waits in the line is for the next engine: it stays in sight, with its answer to come.
+            self._calls.revise(lambda view: {"outcome": None} if view.running else rest)
 
     def _require_messages(self) -> None:
         if not self._calls.view.messages:

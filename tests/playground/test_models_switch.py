@@ -81,6 +81,26 @@ def test_a_turn_that_has_begun_ends_on_its_own_engine_and_the_next_one_is_the_ne
         assert cast(Any, talk.chat).engine is loads.made[1]
 
 
+def test_a_message_that_waits_for_the_new_model_is_answered_by_it():
+    with first_runs("next") as (app, loads):
+        talk, block = app.registry.new(), threading.Event()
+        talk.send("hello", SHORT).result(5)
+        before = talk.view().messages
+        app.worker.submit("somebody", lambda: block.wait(5))
+        app.start(Settings(model="next"))
+        eventually(lambda: "takes over" in app.status.sentence)
+        answer = talk.send("me too", SHORT)
+        app.worker.submit("somebody else", lambda: block.wait(5))
+        seen = []
+        detach = talk.detach
+        talk.detach = lambda: (detach(), seen.append(talk.view()))  # type: ignore[method-assign]
+        block.set()
+        assert len(answer.result(5).tokens) == 5 and cast(Any, talk.chat).engine is loads.made[1]
+        (replaced,) = seen
+        assert replaced.running and replaced.messages == (*before, ("user", "me too"), ("assistant", ""))
+        assert talk.view().messages[:3] == (*before, ("user", "me too")) and talk.take_unsent() == ""
+
+
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
