@@ -189,6 +189,8 @@ class Handlers:
         page, call = str(request.session_hash), object()
         known = conversation.viewers.get(page)
         viewer = known.viewer if known else Viewer(self._service, conversation)
+        # A call for the conversation that the page has just left may come late, and would show it over this one.
+        self._service.registry.viewer_left(page)
         conversation.viewers[page], seen = Watch(viewer, call), None
         while (watch := conversation.viewers.get(page)) and watch.call is call:
             # Read before showing: a change in between is shown at the next tick rather than missed.
@@ -196,6 +198,8 @@ class Handlers:
             if mark != seen:
                 seen = mark
                 for shown in await asyncio.to_thread(lambda: list(viewer.show())):
+                    if page not in conversation.viewers:
+                        return
                     yield shown
             if done:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ class Continuity:
         self._keeper = keeper
         self._resume: Callable[[Engine], Transcript] | None = None
         self._how = ""
+        self._saving = threading.Lock()
 
     @property
     def waits(self) -> bool:
@@ -81,9 +83,15 @@ class Continuity:
 
     def save(self, chat: ChatSession | None, options: TurnOptions | None) -> str:
         """Keep what `chat` shows. Returns why that could not be done, or ''."""
-        if chat is None or self._keeper is None or self.gone:
+        if chat is None or self._keeper is None:
             return ""
-        return self._keeper.save(self._sid, chat, options)
+        with self._saving:
+            return "" if self.gone else self._keeper.save(self._sid, chat, options)
+
+    def forget(self) -> None:
+        """Nothing is kept from now on. Waits for a save that has begun: it would bring back what is then deleted."""
+        with self._saving:
+            self.gone = True
 
     def show(self, node: int | None, chat: ChatSession | None, engine: Engine | None) -> str:
         """Show another branch, nothing for None: `chat` takes it up, or it waits for one. Returns a sentence."""
@@ -102,7 +110,7 @@ class Continuity:
 
     def clear(self) -> None:
         """What waits is not shown any more; where it is kept it stays as a branch."""
-        if self._resume is not None and self._keeper is not None:
+        if self._resume is not None and self._keeper is not None and self._keeper.load(self._sid) is not None:
             self._switch(None)
         self.drop()
 

@@ -6,6 +6,10 @@ from typing import Any
 
 from playground.store import Branch, Talk, branches_of
 
+DEEPEST = 40
+"""Branches of branches that are nested; JSON, which has a bound, and a narrow page bear no more. Deeper ones stand
+beside the branch that they leave."""
+
 
 def tree_of(talk: Talk) -> list[dict[str, Any]]:
     """Branches, each with those that leave it.
@@ -14,12 +18,13 @@ def tree_of(talk: Talk) -> list[dict[str, Any]]:
     see; `shown` how many of its path one sees now, for the branch that is shown.
     """
     branches, shown = branches_of(talk), len(talk.path)
-    nested: dict[int, dict[str, Any]] = {}
     roots: list[dict[str, Any]] = []
+    places: dict[int | None, tuple[int, list[dict[str, Any]]]] = {None: (0, roots)}
     for branch in branches:
         line = _line(branch, shown)
-        nested[branch.number] = line
-        (roots if branch.of is None else nested[branch.of]["below"]).append(line)
+        depth, place = places[branch.of]
+        place.append(line)
+        places[branch.number] = (depth + 1, line["below"]) if depth + 1 < DEEPEST else (depth, place)
     return roots
 
 

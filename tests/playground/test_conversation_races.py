@@ -1,0 +1,128 @@
+"""Conversations where two things happen at once: deleted while kept, left while followed, cleared while set aside."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from playground.conversations.desk import Desk
+from playground.conversations.tree import DEEPEST, tree_of
+from playground.handlers import Handlers
+from playground.limits import TurnOptions
+from playground.race.wire import answer_of
+from playground.service import Service
+from playground.settings import Settings
+from playground.store import Node, Said, StoreError, Talk
+from tests.playground.fakes import FakeChat, FakeEngine
+
+SHORT = TurnOptions(max_new=5)
+
+
+@pytest.fixture
+def app() -> Iterator[Service]:
+    app = Service(Settings(), lambda *_: cast(Any, FakeEngine(answer=200)), cast(Any, FakeChat))
+    app.start()
+    assert app.wait(10)
+    yield app
+    app.close()
+
+
+def test_what_is_deleted_while_it_is_being_kept_does_not_come_back(
+    app: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = app.registry.new()
+    talk.send("one", SHORT).result(5)
+    saving, deleted = threading.Event(), threading.Event()
+    save = app.keeper.save
+
+    def slow(*given: Any) -> str:
+        saving.set()
+        deleted.wait(0.5)  # whoever deletes has to wait for this save, or it would make the conversation anew
+        return save(*given)
+
+    monkeypatch.setattr(app.keeper, "save", slow)
+    turn = talk.send("two", SHORT)
+    assert saving.wait(5)
+    Desk(app).delete({"sid": talk.sid})
+    deleted.set()
+    turn.result(5)
+    assert talk.sid not in app.keeper.store
+
+
+def test_a_late_call_for_the_conversation_that_was_left_gives_way_to_the_one_that_is_shown(app: Service) -> None:
+    app.engine.pace = 0.02  # type: ignore[union-attr]
+    handlers, page = Handlers(app), cast(Any, SimpleNamespace(session_hash="page"))
+    left, shown = app.registry.new(), app.registry.new()
+    left.send("one", TurnOptions(max_new=150))
+    seen: list[str] = []
+
+    async def follow(sid: str) -> None:
+        async for _ in handlers.follow(sid, page):
+            seen.append(sid)
+
+    async def both() -> None:
+        late = asyncio.create_task(follow(left.sid))
+        while left.view().phase != "decoding" or not seen:
+            await asyncio.sleep(0.01)
+        await follow(shown.sid)
+        count = len(seen)
+        await asyncio.wait_for(late, 5)
+        assert left.view().running and seen[-1] == shown.sid and len(seen) == count
+
+    with_loop = threading.Thread(target=asyncio.run, args=(both(),))
+    failed: list[Any] = []
+    threading_hook, threading.excepthook = threading.excepthook, failed.append
+    try:
+        with_loop.start()
+        with_loop.join(20)
+    finally:
+        threading.excepthook = threading_hook
+    assert not failed
+    left.stop()
+
+
+def test_what_could_not_be_kept_can_be_cleared_after_another_model_was_loaded(
+    app: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(app.keeper.store, "create", full)
+    talk = app.registry.new()
+    talk.send("one", SHORT).result(5)
+    assert talk.view().unkept == "The disk is full."
+    app.start()
+    assert app.wait(10)
+    deadline = time.monotonic() + 5
+    while talk.chat is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    talk.clear().result(5)
+    assert talk.view().messages == ()
+
+
+def test_branches_of_branches_without_end_can_be_sent() -> None:
+    nodes, asked = [Node(1, None, Said("user", "0"))], 1
+    for turn in range(1, 1200):  # each time two answers, and on with the second
+        first = 3 * turn - 1
+        nodes += [
+            Node(first, asked, Said("assistant", "a")),
+            Node(first + 1, asked, Said("assistant", "b")),
+            Node(first + 2, first + 1, Said("user", str(turn))),
+        ]
+        asked = first + 2
+    tree = tree_of(Talk(nodes=tuple(nodes), current=asked))
+    assert answer_of(tree)
+
+    def walk(lines: list[dict[str, Any]], depth: int = 1) -> Iterator[tuple[int, int]]:
+        for line in lines:
+            yield line["node"], depth
+            yield from walk(line["below"], depth + 1)
+
+    found = list(walk(tree))
+    assert len({node for node, _ in found}) == len(found) == 1200 and max(depth for _, depth in found) == DEEPEST
