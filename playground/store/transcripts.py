@@ -23,13 +23,18 @@ def path_of(
     origins: Sequence[Origin] = (),
     drafting: Mapping[str, Figure] | None = None,
 ) -> list[Said]:
-    """What `Store.save_path` takes. `origins` and `drafting` belong to the last answer, `checkpoint` to all ids."""
+    """What `Store.save_path` takes. `origins` and `drafting` belong to the last answer, `checkpoint` to all ids.
+
+    An answer that another checkpoint gave is known to this chat as text alone. Nothing is claimed of its ids then, so
+    that it is found again as what it was, instead of beginning a branch of its own.
+    """
     out: list[Said] = []
     for exchange in transcript.exchanges:
         out.append(Said("user", exchange.question))
         if exchange.answer is not None:
             answer = exchange.answer
-            out.append(Said("assistant", answer.text, answer.ids, answer.rest, checkpoint=checkpoint))
+            known = Said("assistant", answer.text, answer.ids, answer.rest, checkpoint=checkpoint)
+            out.append(known if answer.ids else Said("assistant", answer.text))
     if out and out[-1].role == "assistant":
         fitting = tuple(origins) if len(origins) == len(out[-1].tokens or ()) else ()
         out[-1] = replace(out[-1], origins=fitting, drafting=drafting or {})

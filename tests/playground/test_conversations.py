@@ -290,8 +290,11 @@ def test_one_owner_sees_all_and_a_visitor_only_what_the_browser_names(start: Sta
 
 def test_a_line_names_turns_and_model_and_a_search_looks_into_messages(start: Start) -> None:
     app = start()
-    app.engine.checkpoint.id = "/home/someone/models/words-1b"  # type: ignore[union-attr, misc]
-    first, second = said(app, "apples", "and pears"), said(app, "plums")
+    first = said(app, "apples", "and pears")
+    path = [node.said for node in app.keeper.store.load(first).path]
+    path[1] = replace(path[1], tokens=(11,), checkpoint="/home/someone/models/words-1b")
+    app.keeper.store.save_path(first, path)
+    second = said(app, "plums")
     desk = Desk(app)
     line = desk.look({"sid": first, "search": "PEARS"})["lines"]
     assert [(x["id"], x["title"], x["turns"], x["model"], x["here"]) for x in line] == [
