@@ -22,7 +22,7 @@ function createStore() {
     store.afterDelta();
     store.clock?.redraw();
   };
-  let askServer = null, asking = false, waiting = [];
+  let askServer = null, asking = false, waiting = [], heard = null; // `heard`: the session of the last delta
 
   const trim = (list, most) => { if (list.length > most) list.splice(0, list.length - most + (most >> 2)); };
 
@@ -112,8 +112,9 @@ function createStore() {
     asking = false;
     const missed = waiting;
     waiting = [];
-    if (text) [text, ...missed].forEach(store.ingest);
-    else setTimeout(() => { if (!asking) resync(sid); }, 2000);
+    if (heard !== sid) missed.forEach(store.ingest); // the page went on to another session, whose place this would take
+    else if (text) [text, ...missed].forEach(store.ingest);
+    else setTimeout(() => { if (!asking && heard === sid) resync(sid); }, 2000);
   }
 
   store.ingest = (text) => {
@@ -121,6 +122,7 @@ function createStore() {
     let d;
     try { d = JSON.parse(text); } catch (error) { return; }
     if (!d || typeof d.sid !== 'string') return;
+    if (heard !== d.sid) { heard = d.sid; waiting = []; }
     const verdict = fits(d);
     if (verdict === 'apply') {
       const wasRunning = own.s.running;

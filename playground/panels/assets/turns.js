@@ -40,7 +40,7 @@ function createTurns(ask, changed) {
   turns.check = () => {
     const { e, turn, marks } = store.state;
     const now = `${turn} ${marks.filter((mark) => mark[1] === 'rewind').length}`;
-    if (stream !== e) { stream = e; history = now; if (turns.past) show(null); return; }
+    if (stream !== e) { stream = e; history = now; asked += 1; if (turns.past) show(null); return; } // an answer under way is of the former one
     if (history === now || !store.state.tokens.length) return; // a turn without a token has not begun
     history = now;
     if (turns.past) go({ number: turns.number, step: 0 });
