@@ -68,7 +68,7 @@ class ReplayTalk:
         if isinstance(event, ev.TurnEvent):
             self._open(event)
         elif isinstance(event, ev.RewindEvent) and event.cause in GOES_BACK and self._before is None:
-            self._before = tuple(self._tokens.tokens)
+            self._before = tuple(self._tokens.whole)
         elif isinstance(event, ev.RoundEvent) or (isinstance(event, ev.PendingEvent) and event.transition != "drop"):
             self._before = None
         self._tokens.take(event)

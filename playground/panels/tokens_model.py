@@ -115,6 +115,11 @@ class TokensModel:
                 self._rewind(event)
 
     @property
+    def whole(self) -> list[TurnToken]:
+        """The tokens of the turn, and behind them a carried one that a rewind let go a moment before it took place."""
+        return self.tokens + self._dropped
+
+    @property
     def visible(self) -> list[int]:
         """The ids that the chat shows: `Turn.tokens`."""
         return [token.id for token in self.tokens if not token.hidden]
@@ -159,7 +164,7 @@ class TokensModel:
     def _rewind(self, event: ev.RewindEvent) -> None:
         """A prime computes the rows of earlier answers again; any other way back drops them."""
         begin = 0 if event.cause in ("clear", "prime") else event.to
-        whole, self._dropped = self.tokens + self._dropped, []
+        whole, self._dropped = self.whole, []
         if event.cause != "prime":
             self.past.cut(begin)
         self._cut(begin)

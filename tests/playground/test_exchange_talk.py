@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from engine import events as ev
@@ -89,3 +90,7 @@ def test_a_stop_token_is_not_text_but_what_a_stop_string_left_is() -> None:
     assert talk_of([*opening, end])[0][2] == " 7 8 9"
     back = ev.RewindEvent(turn=0, start=6, to=5, cause="stop", retained=())
     assert talk_of([*opening, back, end])[0][2] == " 7 8"
+    drop = ev.PendingEvent(turn=0, burst=1, transition="drop", via="rewind", state="FRESH", token=2, pos=6)
+    away = ev.RewindEvent(turn=0, start=6, to=3, cause="checkpoint", retained=())
+    again = replace(opening[0], turn=1)
+    assert talk_of([*opening, end, drop, away, again])[0][2] == " 7 8 9", "the carried stop token was let go first"
