@@ -78,7 +78,7 @@ class Desk:
         """Give the conversation `id` another `name`; '' takes it away."""
         sid = self._kept(asked)
         self._service.keeper.store.rename(sid, asked.get("name"))  # type: ignore[arg-type]  # it checks
-        return self.look(asked) | {"said": f"Renamed: {self._service.keeper.store.load(sid).title}."}
+        return self.look(asked) | {"said": f"Renamed: “{self._service.keeper.store.load(sid).title}”."}
 
     def delete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Forget the conversation `id` with all its branches; a turn of it that runs is stopped."""
@@ -87,7 +87,7 @@ class Desk:
         gone = sid == asked["sid"]
         self._service.registry.drop(sid)
         self._service.keeper.store.delete(sid)
-        said = f"Deleted for good, with all its branches: {title}."
+        said = f"Deleted for good, with all its branches: “{title}”."
         return {"gone": True, "said": said} if gone else self.look(asked) | {"said": said}
 
     def switch(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -109,7 +109,7 @@ class Desk:
         talk = talk_of(asked.get("file"), "" if engine is None else str(engine.checkpoint.id))
         sid = secrets.token_hex(16)
         self._service.keeper.add(sid, talk)
-        return {"open": sid, "said": f"Opened from the file: {talk.title}."}
+        return {"open": sid, "said": f"Opened from the file: “{talk.title}”."}
 
     def _own(self, asked: dict[str, Any]) -> list[str]:
         named = asked.get("own")

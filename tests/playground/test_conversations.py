@@ -311,11 +311,11 @@ def test_rename_and_delete(start: Start) -> None:
     sid, other = said(app, "one"), said(app, "two")
     desk = Desk(app)
     answer = desk.answer({"sid": sid, "do": "rename", "id": other, "name": " a\nname "})
-    assert answer["said"] == "Renamed: a name." and answer["lines"][0]["title"] == "a name"
+    assert answer["said"] == "Renamed: “a name”." and answer["lines"][0]["title"] == "a name"
     assert "characters" in desk.answer({"sid": sid, "do": "rename", "name": "x" * 200})["error"]
     assert "must be text" in desk.answer({"sid": sid, "do": "rename", "name": 7})["error"]
     answer = desk.answer({"sid": sid, "do": "delete", "id": other})
-    assert answer["said"] == "Deleted for good, with all its branches: a name."
+    assert answer["said"] == "Deleted for good, with all its branches: “a name”."
     assert [line["id"] for line in answer["lines"]] == [sid]
     with pytest.raises(Refused):
         app.registry.get(other)

@@ -154,7 +154,7 @@ def test_list_search_names_delete_and_files(server: Server, tab: OpenTab, tmp_pa
     expect(box).to_be_focused()
     box.fill("Foxes <b>")
     box.press("Enter")
-    expect(one.page.locator("#conversations_says")).to_have_text("Renamed: Foxes <b>.")
+    expect(one.page.locator("#conversations_says")).to_have_text("Renamed: “Foxes <b>”.")
     expect(lines(one).first).to_contain_text("Foxes <b>shown now")
 
     press(one, "Begin a new conversation")
@@ -189,7 +189,7 @@ def test_list_search_names_delete_and_files(server: Server, tab: OpenTab, tmp_pa
     for name in ("json", "md"):
         one.page.locator("#conversations input[type=file]").set_input_files(tmp_path / f"file.{name}")
         expect(one.questions()).to_have_text([FIRST])
-        expect(one.page.locator("#conversations_says")).to_have_text("Opened from the file: Foxes <b>.")
+        expect(one.page.locator("#conversations_says")).to_have_text("Opened from the file: “Foxes <b>”.")
         assert one.answer() == answer and one.sid not in (first, second)
         say(one, "go on")
         expect(one.questions()).to_have_count(2)

@@ -17,9 +17,12 @@ const fold = el('details', { class: 'dc-fold', ontoggle: () => { if (fold.open) 
     said));
 root.replaceChildren(fold);
 const state = { sid: '', version: -1, drawn: '', answer: null, timer: 0, asked: 0 };
+let begun;
+const session = new Promise((resolve) => { begun = resolve; }); // what is asked before the page has its session waits for it
 const desk = { renaming: null, open, edit, rename, remove };
 
 async function call(what) {
+  await session;
   const number = (state.asked += 1), sid = state.sid;
   let answer = null;
   try {
@@ -106,6 +109,7 @@ function follow() {
     desk.renaming = null;
   }
   Object.assign(state, { sid, version });
+  begun();
   look();
 }
 watch('value', follow);
