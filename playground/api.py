@@ -11,6 +11,7 @@ import gradio as gr
 from engine.errors import EngineError
 from playground.conversation import Conversation
 from playground.endpoint_options import OWN, takes_options
+from playground.exchange.trace_private import without_secrets
 from playground.handlers import default_options
 from playground.limits import Refused, TurnOptions, check_message, check_options, check_position
 from playground.service import Service
@@ -93,11 +94,11 @@ class Endpoints:
         return _spoken(run)
 
     def trace(self, session_id: str) -> list[dict[str, Any]]:
-        """The session's events in order; [] before its first turn."""
+        """The session's events in order, without paths and keys; [] before its first turn."""
 
         def run() -> list[dict[str, Any]]:
             chat = self._service.registry.get(session_id).chat
-            return [] if chat is None else [event.to_dict() for event in chat.session.trace]
+            return [] if chat is None else [without_secrets(event).to_dict() for event in chat.session.trace]
 
         return _spoken(run)
 

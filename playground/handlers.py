@@ -47,9 +47,12 @@ class Handlers:
         """A tab arrives, with its id or ''. Returns the id it has from now on, twice, a sentence, and its settings."""
         refusal = ""
         try:
-            conversation = self._service.registry.open(sid)
-        except Refused:
-            conversation, refusal = self._service.registry.new(), FORGOTTEN
+            try:
+                conversation = self._service.registry.open(sid)
+            except Refused:
+                conversation, refusal = self._service.registry.new(), FORGOTTEN
+        except Refused as full:  # the tab keeps the id it has: there may be room for its conversation later
+            return (sid, sid, str(full), *(gr.skip(),) * len(OPTIONS))
         if conversation.options is None:
             # A new one has the page's own settings: sending them would undo what was typed while the page was opening.
             controls: tuple[Any, ...] = (gr.skip(),) * len(OPTIONS)

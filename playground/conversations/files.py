@@ -21,9 +21,9 @@ _SLUG = re.compile(r"[^a-z0-9]+")
 
 def file_of(talk: Talk, form: object) -> dict[str, str]:
     """A download: `name`, `type` and `text`. No path of this machine is in it. Raises `ExchangeError`."""
-    if form not in FORMS:
+    if not isinstance(form, str) or form not in FORMS:
         raise ExchangeError("A conversation can be downloaded as json or markdown.")
-    export, ending, kind = FORMS[str(form)]
+    export, ending, kind = FORMS[form]
     slug = _SLUG.sub("-", talk.title.lower()).strip("-")[:40].strip("-")
     data = export(replace(talk, nodes=tuple(_without_paths(node) for node in talk.nodes)))
     return {"name": f"draftscope-{slug or 'conversation'}.{ending}", "type": kind, "text": data.decode()}

@@ -10,6 +10,7 @@ from collections import Counter, deque
 from typing import Any
 
 from engine import events as ev
+from playground.exchange.trace_private import public
 
 MARKS = 3000
 """Marks kept, and as many pending transitions."""
@@ -89,7 +90,7 @@ class Timeline:
             case ev.ContextEvent():
                 self._mark("context", TURN_AT, event.action, event.used)
             case ev.ErrorEvent():
-                self._mark("error", TURN_AT, _short(event.message))
+                self._mark("error", TURN_AT, _short(public(event.message)))  # an error's own words may name a path
 
     def _mark(self, kind: str, at: float, *rest: Any) -> None:
         x: float = max(0, self._next - 1)  # on the round itself

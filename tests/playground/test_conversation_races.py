@@ -1,4 +1,4 @@
-"""Conversations where two things happen at once: deleted while kept, left while followed, cleared while set aside."""
+"""Conversations where two things happen at once, or one that seldom does: none is lost, and each says what is so."""
 
 from __future__ import annotations
 
@@ -104,6 +104,26 @@ def test_what_could_not_be_kept_can_be_cleared_after_another_model_was_loaded(
         time.sleep(0.01)
     talk.clear().result(5)
     assert talk.view().messages == ()
+
+
+def test_a_tab_that_comes_while_every_kept_conversation_answers_is_told_and_keeps_its_id(
+    app: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.engine.pace = 0.02  # type: ignore[union-attr]
+    monkeypatch.setattr(app.registry, "_cap", 1)
+    talk = app.registry.new()
+    talk.send("one", TurnOptions(max_new=150))
+    for sid in ("", "0" * 32):
+        told = Handlers(app).open(sid)
+        assert told[:2] == (sid, sid) and told[2].startswith("This server is answering in as many conversations")
+    talk.stop()
+
+
+def test_a_form_of_a_file_that_is_none_is_refused(app: Service) -> None:
+    talk = app.registry.new()
+    talk.send("one", SHORT).result(5)
+    for form in (None, "exe", ["json"], {}):
+        assert "as json or markdown" in Desk(app).answer({"sid": talk.sid, "do": "export", "form": form})["error"]
 
 
 def test_branches_of_branches_without_end_can_be_sent() -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from engine import events as ev
 from engine.trace import Trace, TraceHeader
+from playground.api import Endpoints
 from playground.exchange import export_trace, import_trace
 from playground.exchange.trace_name import trace_name
 from playground.exchange.trace_private import public
+from playground.panels.timeline import Timeline
 
 
 @pytest.mark.parametrize(
@@ -56,6 +60,19 @@ def test_a_file_holds_none() -> None:
     assert isinstance(drafter, ev.DrafterEvent) and (drafter.drafter, drafter.why) == ("model:d", "read e")
     assert isinstance(error, ev.ErrorEvent) and error.message == "no f"
     assert export_trace(back) == data
+
+
+def test_panels_and_the_trace_of_a_script_hold_none_of_an_error_either() -> None:
+    trace = Trace(TraceHeader("tiny"))
+    trace.append(ev.ErrorEvent(where="send", message="no /srv/jo/f for hf_abcdefghijk", state="FAILED"))
+    timeline = Timeline()
+    for event in trace:
+        timeline.add(event)
+    assert [mark[-1] for mark in timeline.marks] == ["no f for [hidden]"]
+    chat = SimpleNamespace(session=SimpleNamespace(trace=trace))
+    registry = SimpleNamespace(get=lambda sid: SimpleNamespace(chat=chat))
+    (told,) = Endpoints(cast(Any, SimpleNamespace(registry=registry))).trace("x")
+    assert told["message"] == "no f for [hidden]"
 
 
 @pytest.mark.parametrize(
