@@ -16,7 +16,7 @@ test: $(VENV)/.dev-stamp chromium fetch
 ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile --ignore tests/playground
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal --ignore tests/playground
 	$(BIN)/python -m pytest tests/playground
 endif
 
