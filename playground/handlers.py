@@ -187,7 +187,9 @@ class Handlers:
         """Show a conversation until nothing more will change; a newer call of the same page takes over."""
         try:
             conversation = self._service.registry.get(sid)
-        except Refused:
+        except Refused:  # deleted in another tab, say: an answer without any value would empty the page, labels and all
+            nothing: Any = (gr.skip(),) * len(Shown._fields)
+            yield Shown(*nothing)
             return
         page, call = str(request.session_hash), object()
         known = conversation.viewers.get(page)

@@ -53,7 +53,7 @@ class Registry:
             kept = self._revive(sid)
             conversation = None if kept is None else self._add(kept)
         if conversation is None:
-            raise Refused("No session has this id (any more); leave it empty to begin a new session.")
+            raise Refused("No session has this id (any more). Begin a new one: with New on the page, with an empty id in a script.")
         conversation.touch()
         return conversation
 

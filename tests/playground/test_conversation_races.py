@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
+import gradio as gr
 import pytest
 
 from playground.conversations.desk import Desk
@@ -53,6 +54,17 @@ def test_what_is_deleted_while_it_is_being_kept_does_not_come_back(
     deleted.set()
     turn.result(5)
     assert talk.sid not in app.keeper.store
+
+
+def test_a_page_whose_conversation_was_deleted_elsewhere_is_left_as_it_is(app: Service) -> None:
+    talk, page = app.registry.new(), cast(Any, SimpleNamespace(session_hash="page"))
+    app.registry.drop(talk.sid)
+
+    async def told() -> list[Any]:
+        return [shown async for shown in Handlers(app).follow(talk.sid, page)]
+
+    (shown,) = asyncio.run(told())  # none at all would empty every output, the labels of the buttons too
+    assert all(value == gr.skip() for value in shown)
 
 
 def test_a_late_call_for_the_conversation_that_was_left_gives_way_to_the_one_that_is_shown(app: Service) -> None:
