@@ -15,6 +15,7 @@ TTL_S = 600.0
 """Kept for so long after the last viewer left and the last turn ended, in seconds."""
 CAP = 200
 """Conversations kept at most; the one longest untouched makes room."""
+GONE = "No session has this id (any more). Begin a new one: with New on the page, with an empty id in a script."
 _SID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -53,7 +54,7 @@ class Registry:
             kept = self._revive(sid)
             conversation = None if kept is None else self._add(kept)
         if conversation is None:
-            raise Refused("No session has this id (any more). Begin a new one: with New on the page, with an empty id in a script.")
+            raise Refused(GONE)
         conversation.touch()
         return conversation
 
