@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from playground.limits import OPTIONS, TurnOptions, stop_text
+from playground.names import drafter_label, offered, public_name
 from playground.sampling_controls import sampling_controls
 from playground.settings import MAX_NEW, Settings
 
@@ -24,13 +25,11 @@ def decoding_controls(settings: Settings, first: TurnOptions) -> dict[str, Any]:
 
 
 def _drafting(settings: Settings, first: TurnOptions) -> dict[str, Any]:
-    choices = [(label, name) for name, label in DRAFTER_LABELS.items()]
-    if settings.drafter not in DRAFTER_LABELS:
-        choices.append((settings.drafter, settings.drafter))
+    choices = [(DRAFTER_LABELS.get(name) or drafter_label(name), name) for name in offered(settings)]
     with gr.Row():
         drafter = gr.Dropdown(
             choices,
-            value=first.drafter,
+            value=public_name(first.drafter),
             label="Drafter",
             elem_id="drafter",
             min_width=200,

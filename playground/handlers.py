@@ -24,6 +24,7 @@ from playground.limits import (
     stop_lines,
     stop_text,
 )
+from playground.names import public_name
 from playground.said import questions
 from playground.sampling_controls import WARMEST
 from playground.sentences import PASSING
@@ -259,6 +260,7 @@ def default_options(service: Service) -> TurnOptions:
 def shown_options(options: TurnOptions) -> tuple[Any, ...]:
     """In the order in which the page lists its controls: that of `OPTIONS`."""
     shown = {name: getattr(options, name) for name in OPTIONS}
+    shown["drafter"] = public_name(options.drafter)
     shown["stop"] = stop_text(options.stop)
     shown["temperature"] = min(options.temperature, WARMEST)
     shown["seed"] = "" if options.seed is None else str(options.seed)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
 from engine.sampling import SamplingParams
+from playground.names import offered
 from playground.settings import MAX_NEW, MESSAGE_CHARS, Settings
 from playground.text import well_formed
 
@@ -81,9 +82,10 @@ def check_options(*, settings: Settings, **given: object) -> TurnOptions:
     """
     all_of: dict[str, Any] = {field.name: field.default for field in fields(TurnOptions)} | given
     name = all_of["drafter"].strip() if isinstance(all_of["drafter"], str) else ""
-    offered = settings.offered_drafters
-    if name not in offered:
-        raise Refused(f"Drafter must be one of {', '.join(offered)}; others are chosen when the app is started.")
+    known = offered(settings)
+    name = known.get(name, name)
+    if name not in known.values():
+        raise Refused(f"Drafter must be one of {', '.join(known)}; others are chosen when the app is started.")
     if all_of["overshoot"] not in ("keep", "trim"):
         raise Refused("Overshoot must be keep or trim.")
     if all_of["verify"] not in ("rejection", "coupled"):

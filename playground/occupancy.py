@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playground.names import short_reference
 from playground.panels.status import CacheName, CacheUse, Occupancy
-from playground.race.names import short_reference
 
 if TYPE_CHECKING:
     from engine.cache import CacheSlot

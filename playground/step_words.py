@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from playground.names import public_name
 from playground.panels.token_text import Tokenizer, TokenTexts
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def said(stage: Stage, step: Round, tokenizer: Tokenizer, level: Level) -> str:
     columns = 1 + len(step.drafts)
     rows = 0 if outcome is None else outcome.rows
     facts = {
-        "drafter": step.session.drafter.name,
+        "drafter": public_name(step.session.drafter.name),
         "k": step.session.draft_len,
         "pending": quoted(texts, [step.pending]),
         "pos": f"{len(step.session.committed):,}",
@@ -62,7 +63,7 @@ def _drafted(step: Round, texts: TokenTexts, level: Level) -> str:
         return (
             "No drafts: this round is one plain step." if level == "engineer" else "The helper has no guess this time."
         )
-    who = f"{step.session.drafter.name} drafted" if level == "engineer" else "The helper guessed"
+    who = f"{public_name(step.session.drafter.name)} drafted" if level == "engineer" else "The helper guessed"
     return f"{who} {count}: {quoted(texts, step.drafts)}."
 
 

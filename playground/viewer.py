@@ -10,6 +10,7 @@ import gradio as gr
 
 from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
+from playground.names import public_name
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
 from playground.panels.status import Phase
@@ -170,7 +171,7 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
             version=view.version,
             phase=phase,
             max_ctx=facts.max_ctx if facts else 0,
-            drafter=settings.drafter,
+            drafter=public_name(settings.drafter),
             draft_len=settings.draft_len,
         )
     session = chat.session
@@ -184,7 +185,7 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
         max_ctx=session.cache_max_ctx(),
         pending=session.pending_tok,
         rewind_points=tuple(session.rewind_points()),
-        drafter=session.drafter.name,
+        drafter=public_name(session.drafter.name),
         draft_len=session.draft_len,
         can_continue=view.can_continue,
         hidden_overshoot=len(chat.turn.hidden) if chat.turn is not None and not view.running else 0,

@@ -14,7 +14,7 @@ from playground.conversations.files import file_of, talk_of
 from playground.conversations.tree import tree_of
 from playground.exchange.errors import ExchangeError
 from playground.limits import Refused
-from playground.race.names import short_reference
+from playground.names import short_reference
 from playground.reach import reachable_by_others
 from playground.settings import KEEP_NOTHING
 from playground.store import StoreError, Summary, Talk

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from playground.exchange import ExchangeError, export_json, export_markdown, import_json, import_markdown
-from playground.race.names import public_name, short_reference
+from playground.names import public_name, short_reference
 from playground.store import Node, Talk
 
 LARGEST = 8 * 2**20

@@ -10,6 +10,7 @@ from engine.trace import RICH
 from playground.inspector.chances import row_at
 from playground.inspector.find import Round
 from playground.inspector.words import Fate, Speaker
+from playground.names import public_name
 from playground.panels.token_text import TokenTexts
 from playground.step_words import LEVELS
 
@@ -20,14 +21,14 @@ NO_CHANCES = "The drafter {drafter} proposes tokens without probabilities."
 
 def round_detail(found: Round, texts: TokenTexts) -> dict[str, Any]:
     """JSON-ready, all numbers as the session counts them; `columns` has drafts 1, 2, ... and then the trunk's own."""
-    event = found.event
+    event, drafter = found.event, public_name(found.event.drafter)
     speaker = Speaker(event, texts)
     columns = [_draft(event, place, speaker) for place in range(len(event.drafted))]
     if event.bonus is not None:
         columns.append(_own(event, event.bonus, speaker))
     return {
         "mode": event.mode,
-        "drafter": event.drafter,
+        "drafter": drafter,
         "pos": event.pos,
         "width": event.width,
         "graphed": event.graphed,
@@ -38,7 +39,9 @@ def round_detail(found: Round, texts: TokenTexts) -> dict[str, Any]:
         "emitted": event.emitted,
         "recorded": bool(event.trunk_top),
         "missing": "" if event.trunk_top else (OLD if found.newer >= RICH else OFF),
-        "silent": NO_CHANCES.format(drafter=event.drafter) if event.drafted and not event.draft_top else "",
+        "silent": NO_CHANCES.format(drafter=public_name(event.drafter))
+        if event.drafted and not event.draft_top
+        else "",
         "says": {level: speaker.round(level) for level in LEVELS},
         "columns": columns,
     }

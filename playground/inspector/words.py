@@ -8,6 +8,7 @@ from typing import Literal
 
 from engine import events as ev
 from playground.inspector.chances import chance_of, in_hundred, percent, row_at
+from playground.names import public_name
 from playground.panels.token_text import TokenTexts
 from playground.step_words import Level, quoted
 
@@ -73,7 +74,7 @@ class Speaker:
         """A round without drafts."""
         none = self.event.drafter == "none"
         if level == "engineer":
-            return f"No drafts ({self.event.drafter}): one plain step of the trunk."
+            return f"No drafts ({public_name(self.event.drafter)}): one plain step of the trunk."
         return "No drafter is at work: " * none + (
             "the model wrote this token by itself."
             if none

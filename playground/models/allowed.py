@@ -14,7 +14,7 @@ from engine.checkpoints.reference import parse_reference
 from engine.errors import CheckpointError
 from playground.limits import Refused
 from playground.models.catalogue import ENTRIES, Entry
-from playground.race.names import drafter_label, public_name, short_reference
+from playground.names import drafter_label, public_name, short_reference
 from playground.settings import DRAFTER_PREFIX, DRAFTERS, Settings, SettingsError, check_drafter
 
 ALL = "all"

@@ -18,7 +18,7 @@ from playground.models.machine import machine_of
 from playground.models.outlook import outlook
 from playground.models.prepare import prepare
 from playground.models.reading import now_reading, pair_rows
-from playground.race.names import drafter_label, public_name
+from playground.names import drafter_label, offered, public_name
 from playground.race.wire import answer_of, question_of
 
 if TYPE_CHECKING:
@@ -190,10 +190,10 @@ class ModelControls:
         if not present:
             return []
         settings, engines = self._service.settings, self._service.status.engines
-        offered = settings.offered_drafters
+        names = list(offered(settings))
         follows = self._follower is not None and self._follower[0] == sid and engines > self._follower[1]
         if follows:
             self._follower = None
-        labels = [(DRAFTER_LABELS.get(name) or drafter_label(public_name(name)), name) for name in offered]
-        keeps = present[0] in offered and not follows
-        return [gr.update(choices=labels, value=present[0] if keeps else settings.drafter)]
+        labels = [(DRAFTER_LABELS.get(name) or drafter_label(name), name) for name in names]
+        keeps = present[0] in names and not follows
+        return [gr.update(choices=labels, value=present[0] if keeps else public_name(settings.drafter))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from playground.failures import ran_out_of_memory
-from playground.race.names import short_reference
+from playground.names import short_reference
 from playground.sentences import UNEXPECTED
 from playground.settings import Settings
 

@@ -16,7 +16,7 @@ from playground.models.machine import Machine
 from playground.models.pairing import cautions, require_pair
 from playground.models.room import Need, Verdict, size_text
 from playground.models.size import Size, size_of_folder
-from playground.race.names import short_reference
+from playground.names import short_reference
 from playground.settings import DRAFTER_PREFIX, Settings
 
 PUBLISHED = 2

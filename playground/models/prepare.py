@@ -18,7 +18,7 @@ from playground.models.loading import Progress
 from playground.models.pairing import require_pair
 from playground.models.room import Need, NoRoom, judge
 from playground.models.size import bytes_per_number, need_of, size_of_folder
-from playground.race.names import short_reference
+from playground.names import short_reference
 from playground.settings import DRAFTER_PREFIX, Settings
 
 CPU = torch.device("cpu")

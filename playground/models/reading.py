@@ -16,7 +16,7 @@ from playground.models.machine import Machine, machine_of
 from playground.models.outlook import fit_sentence
 from playground.models.room import size_text
 from playground.models.verdict import SpeedVerdict, speed_verdict
-from playground.race.names import drafter_label, public_name
+from playground.names import drafter_label, public_name
 
 if TYPE_CHECKING:
     from playground.service import Service

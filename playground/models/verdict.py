@@ -14,8 +14,8 @@ from statistics import median
 from typing import Literal
 
 from engine.events import DrafterEvent, Event, RoundEvent
+from playground.names import drafter_label, public_name
 from playground.race.cost_model import CostModel, median_round_ms
-from playground.race.names import drafter_label, public_name
 
 Badge = Literal["off", "losing", "even", "helping", "unknown"]
 ENOUGH = 8

@@ -11,6 +11,7 @@ from typing import Any
 
 from engine import events as ev
 from playground.exchange.trace_private import public
+from playground.names import public_name
 
 MARKS = 3000
 """Marks kept, and as many pending transitions."""
@@ -86,7 +87,8 @@ class Timeline:
             case ev.CheckpointEvent():
                 self._mark("point", FILL_AT, event.pos, event.role)
             case ev.DrafterEvent():
-                self._mark("drafter", TURN_AT, event.drafter, event.draft_len, event.action, _short(event.why))
+                name, why = public_name(event.drafter), _short(public(event.why))
+                self._mark("drafter", TURN_AT, name, event.draft_len, event.action, why)
             case ev.ContextEvent():
                 self._mark("context", TURN_AT, event.action, event.used)
             case ev.ErrorEvent():

@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from playground import tab as browser
-from playground.race.names import drafter_label, offered, public_name
+from playground.names import drafter_label, offered, public_name
 from playground.race.options import FIRST_NEW, LARGEST_SEED, LEAST_NEW, MOST_NEW
 from playground.settings import Settings
 

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 from engine import SamplingParams
 from engine.errors import EngineError
 from playground.limits import Refused, check_message, check_number
+from playground.names import offered
 from playground.race.decoder import Choosing
-from playground.race.names import offered
 from playground.settings import Settings
 
 LEAST_NEW, MOST_NEW = 8, 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from playground.names import drafter_label, public_name, short_reference
 from playground.race.lane import Lane
-from playground.race.names import drafter_label, public_name, short_reference
 from playground.race.race import Race
 from playground.race.races import Races
 from playground.text import plain as printable

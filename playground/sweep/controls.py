@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 
 from playground import tab as browser
-from playground.race.names import drafter_label, offered
+from playground.names import drafter_label, offered
 from playground.settings import Settings
 from playground.sweep.options import (
     FIRST_NEW,

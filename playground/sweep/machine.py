@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import torch
 import transformers
 
-from playground.race.names import short_reference
+from playground.names import short_reference
 from playground.sweep.run import Machine, Model
 
 if TYPE_CHECKING:

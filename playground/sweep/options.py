@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from playground.limits import Refused, check_number
-from playground.race.names import offered
+from playground.names import offered
 from playground.settings import Settings
 from playground.store.values import short_line
 from playground.sweep.prompts import CATEGORIES, PROMPTS, Prompt, own_prompts

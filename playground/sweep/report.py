@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playground.race.names import drafter_label
+from playground.names import drafter_label
 from playground.sweep.compare import Comparison, compare
 from playground.sweep.library import Listed
 from playground.sweep.run import Run

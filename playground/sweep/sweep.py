@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 from engine.errors import EngineError
 from playground.limits import Refused
+from playground.names import public_name
 from playground.race.cost_model import median_round_ms
 from playground.race.decoder import Choosing, Decoder
 from playground.race.lane import Lane
-from playground.race.names import public_name
 from playground.race.race import ENDED, UNEXPECTED, warm_up
 from playground.sweep.machine import machine, model_of, versions
 from playground.sweep.options import SweepOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playground.race.names import drafter_label
+from playground.names import drafter_label
 from playground.sweep.summary import Cell, Spread, Summary
 
 

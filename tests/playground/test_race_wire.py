@@ -9,8 +9,8 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from playground.names import offered, public_name, short_reference
 from playground.race import RaceTab
-from playground.race.names import offered, public_name, short_reference
 from playground.race.wire import LONGEST_QUESTION, answer_of
 from playground.settings import Settings
 from playground.sweep import SweepTab
