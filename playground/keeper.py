@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from playground.limits import TurnOptions
 from playground.reach import reachable_by_others
 from playground.settings import KEEP_NOTHING, Settings
-from playground.store import Store, StoreError, Talk, open_store
+from playground.store import Store, StoreError, StoreFull, Talk, open_store
 from playground.store.transcripts import path_of, transcript_of
 
 if TYPE_CHECKING:
@@ -71,10 +71,13 @@ class Keeper:
             if sid not in self.store:
                 if not chat.transcript.exchanges:
                     return ""  # nothing was said yet
-                self.store.create(sid)
+                self._with_room(sid, lambda: self.store.create(sid))
             origins, drafting = _made(chat)
             path = path_of(chat.transcript, str(chat.engine.checkpoint.id), origins=origins, drafting=drafting)
-            self.store.save_path(sid, path, system=chat.transcript.system or "", settings=dict(settings) or None)
+            system = chat.transcript.system or ""
+            self._with_room(
+                sid, lambda: self.store.save_path(sid, path, system=system, settings=dict(settings) or None)
+            )
             self.trouble = ""
         except StoreError as error:
             log.warning("a conversation could not be kept: %s", error)
@@ -99,7 +102,17 @@ class Keeper:
 
     def add(self, sid: str, talk: Talk) -> None:
         """Keep a conversation from elsewhere, as changed now. Raises `StoreError`."""
-        self.store.add(sid, replace(talk, updated=time.time()))
+        self._with_room(sid, lambda: self.store.add(sid, replace(talk, updated=time.time())))
+
+    def _with_room(self, sid: str, write: Callable[[], object]) -> None:
+        """Write; in a memory that many share, what is longest unchanged makes room. Raises `StoreError`."""
+        while True:
+            try:
+                write()
+                return
+            except StoreFull:
+                if self.on_disk or not self.store.make_room(but=sid):
+                    raise
 
     def sweep(self, live: Collection[str]) -> None:
         """Where nothing is kept on the disk: forget what nobody has changed for long, except for `live`."""

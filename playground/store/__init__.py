@@ -1,7 +1,7 @@
 """Conversations that survive a restart: a tree of messages each, in one SQLite file in the user's data folder."""
 
 from playground.store.branches import Branch, branches_of
-from playground.store.errors import StoreError, StoreTooNew
+from playground.store.errors import StoreError, StoreFull, StoreTooNew
 from playground.store.store import Store, open_store
 from playground.store.values import Node, Said, Summary, Talk
 
@@ -11,6 +11,7 @@ __all__ = [
     "Said",
     "Store",
     "StoreError",
+    "StoreFull",
     "StoreTooNew",
     "Summary",
     "Talk",

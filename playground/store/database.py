@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from playground.store.errors import StoreError
+from playground.store.errors import StoreError, StoreFull
 from playground.store.folder import private_file
 from playground.store.schema import APPLICATION, STEPS, TABLES, Step, steps_from
 
@@ -201,4 +201,5 @@ def _as_store_error(error: sqlite3.Error) -> StoreError:
     if _is_damage(error):
         return StoreError(_BROKEN)
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return StoreError(_SENTENCES.get(code, "The conversations cannot be used just now; restart Draftscope."))
+    kind = StoreFull if code == sqlite3.SQLITE_FULL else StoreError
+    return kind(_SENTENCES.get(code, "The conversations cannot be used just now; restart Draftscope."))

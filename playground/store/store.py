@@ -155,6 +155,12 @@ class Store:
                 (self._clock() - seconds, json.dumps(list(but))),
             )
 
+    def make_room(self, but: str) -> bool:
+        """Forget the conversation that is longest unchanged, other than `but`. Returns whether there was one."""
+        with self._db.write() as connection:
+            oldest = "SELECT sid FROM conversations WHERE sid != ? ORDER BY updated LIMIT 1"
+            return connection.execute(f"DELETE FROM conversations WHERE sid = ({oldest})", (but,)).rowcount > 0
+
     def branches(self, sid: str) -> list[Branch]:
         """Its branches, oldest first."""
         return branches_of(self.load(sid))

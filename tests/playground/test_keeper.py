@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from engine.chat import ChatSession
 from playground.keeper import Keeper, Kept
 from playground.limits import TurnOptions
-from playground.store import StoreError, open_store
+from playground.store import Node, Said, Store, StoreError, StoreFull, Talk, open_store
 
 SID = "0" * 32
 FIRST = TurnOptions()
@@ -71,6 +73,21 @@ def test_settings_that_are_no_longer_known_are_left_alone(engine, keeper):
     kept = keeper.load(SID)
     assert kept is not None and kept.options(FIRST) == TurnOptions(max_new=7)
     assert keeper.load("1" * 32) is None
+
+
+def test_in_a_shared_memory_the_longest_unchanged_makes_room_and_on_the_disk_nothing_does(tmp_path, monkeypatch):
+    for most in ("LARGEST_IN_MEMORY", "LARGEST_BYTES"):
+        monkeypatch.setattr(f"playground.store.database.{most}", 400_000)
+    talk = Talk(nodes=(Node(1, None, Said("user", "x" * 60_000)), Node(2, 1, Said("assistant", "y"))), current=2)
+    with closing(Store(None)) as memory, closing(open_store(tmp_path)) as disk:
+        shared, own = Keeper(memory, on_disk=False), Keeper(disk)
+        for i in range(20):
+            shared.add(f"{i:032x}", talk)
+        kept = [f"{i:032x}" in memory for i in range(20)]
+        assert kept == sorted(kept) and 2 <= sum(kept) < 20, "the latest are kept"
+        with pytest.raises(StoreFull, match="no room for more conversations"):
+            deque((own.add(f"{i:032x}", talk) for i in range(20)), maxlen=0)
+        assert f"{0:032x}" in disk
 
 
 def test_what_cannot_be_kept_is_told_and_stops_nobody(engine, keeper, monkeypatch):
