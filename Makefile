@@ -11,13 +11,13 @@ TEST_JOBS ?= 2
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
 
-# The engine's tests side by side; those of the page one after another, for they start servers and look at clocks.
+# What needs no browser side by side; pages one after another, for their tests look at clocks.
 test: $(VENV)/.dev-stamp chromium fetch
 ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal --ignore tests/playground
-	$(BIN)/python -m pytest tests/playground
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not ui"
+	$(BIN)/python -m pytest -m ui
 endif
 
 bench: $(VENV)/.run-stamp fetch

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -63,7 +64,10 @@ def test_a_page_whose_conversation_was_deleted_elsewhere_is_left_as_it_is(app: S
     async def told() -> list[Any]:
         return [shown async for shown in Handlers(app).follow(talk.sid, page)]
 
-    (shown,) = asyncio.run(told())  # none at all would empty every output, the labels of the buttons too
+    with ThreadPoolExecutor(1) as pool:  # this thread may have a loop already
+        (shown,) = pool.submit(asyncio.run, told()).result(
+            10
+        )  # none at all would empty every output, the labels of the buttons too
     assert all(value == gr.skip() for value in shown)
 
 
