@@ -90,10 +90,12 @@ def to_panel(page: Page, name: str) -> None:
 
 
 def conversations(page: Page) -> None:
-    """Answer again, so that there is a branch, and unfold the list."""
-    page.locator("#regenerate").click()
-    expect(page.locator("#stop")).to_be_enabled(timeout=30_000)
-    expect(page.locator("#stop")).to_be_disabled(timeout=300_000)
+    """Go back and ask something else, so that there is a branch, and unfold the list."""
+    page.locator("[data-panel=length] .ds-back button").last.click()
+    expect(page.locator("#rewind")).to_be_enabled()
+    page.locator("#rewind").click()
+    expect(page.locator("#chat .bot.message")).to_have_count(1, timeout=20_000)
+    send(page, "Which of them is the warmest?", 2)
     page.locator("#conversations summary").first.click()
     page.wait_for_timeout(600)
     page.locator("#conversations").evaluate("node => node.scrollIntoView()")
