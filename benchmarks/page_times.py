@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -18,9 +17,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from benchmarks.chromium import goto_when_up, launch
+
 ROOT = Path(__file__).parent.parent
 PROMPT = "Write the numbers from 1 to 200, separated by commas."
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 WHEN_SHOWN = """() => new Promise((done) => {
   const chat = document.querySelector('#chat');
   const begin = performance.now();
@@ -64,7 +64,7 @@ def measure(url: str, repeat: int) -> dict[str, Any]:
     stop: list[float] = []
     elsewhere: set[str] = set()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        browser = launch(playwright)
         until_ready(browser, url)
         for _ in range(repeat):
             context = browser.new_context(viewport={"width": 1440, "height": 1000})
@@ -96,12 +96,7 @@ def foreign(request: str, url: str) -> bool:
 def until_ready(browser: Browser, url: str) -> None:
     """The model has loaded."""
     page = browser.new_page()
-    for _ in range(60):
-        try:
-            page.goto(url)
-            break
-        except Exception:  # noqa: BLE001  # whatever the browser says while nobody listens yet
-            time.sleep(1)
+    goto_when_up(page, url)
     expect(page.locator("#engine")).to_contain_text("Exactness", timeout=120_000)
     page.close()
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import subprocess
 import sys
 import time
@@ -20,9 +19,10 @@ from statistics import median
 import psutil
 from playwright.sync_api import CDPSession, Page, expect, sync_playwright
 
+from benchmarks.chromium import goto_when_up, launch
+
 ROOT = Path(__file__).parent.parent
 PROMPT = "Tell me a very long story about a lighthouse keeper and a whale. Repeat the story three times."
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 EVERY_S = 30.0
 STORE = "() => { const s = window.__draftscope; return [s.applied, s.resyncs, s.state.rounds.at(-1)?.r ?? 0]; }"
 
@@ -68,7 +68,7 @@ def soak(url: str, server: psutil.Process, seconds: float) -> list[Sample]:
     """Keep one tab busy for `seconds` and look at it every half minute."""
     samples: list[Sample] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(FLAGS))
+        browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1440, "height": 1000})
         _open(page, url)
         devtools = page.context.new_cdp_session(page)
@@ -88,12 +88,7 @@ def soak(url: str, server: psutil.Process, seconds: float) -> list[Sample]:
 
 
 def _open(page: Page, url: str) -> None:
-    for _ in range(60):
-        try:
-            page.goto(url)
-            break
-        except Exception:  # noqa: BLE001  # whatever the browser says while nobody listens yet
-            time.sleep(1)
+    goto_when_up(page, url)
     page.wait_for_function("() => (window.draftscope || {}).sid", timeout=120_000)
     page.locator("#settings button").first.click()
     page.locator("#max_new input[type=number]").fill("2048")
