@@ -12,7 +12,7 @@ def reachable_by_others(settings: Settings) -> bool:
     """Whether anyone but the users of this machine can open the page."""
     if settings.share or "SPACE_ID" in os.environ:
         return True
-    host = settings.host.strip("[] ")
+    host = settings.host.strip("[] ").lower()
     try:
         return not ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -8,13 +8,13 @@ operator named when he started the app with the flag for it.
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import ip_address
 
 from engine.checkpoints.reference import parse_reference
 from engine.errors import CheckpointError
 from playground.limits import Refused
 from playground.models.catalogue import ENTRIES, Entry
 from playground.names import drafter_label, public_name, short_reference
+from playground.reach import reachable_by_others
 from playground.settings import DRAFTER_PREFIX, DRAFTERS, Settings, SettingsError, check_drafter
 
 ALL = "all"
@@ -36,24 +36,13 @@ def parse_models(text: str) -> tuple[Entry, ...]:
     return tuple(known[name] for name in dict.fromkeys(names))
 
 
-def is_owner_only(settings: Settings) -> bool:
-    """Whether only who sits at this machine reaches the app."""
-    if settings.share:
-        return False
-    host = settings.host.strip("[]").lower()
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class Allowed:
     """What the page may load, by the settings the app was started with and the operator's list (`--models`)."""
 
     def __init__(self, start: Settings, models: str = "") -> None:
         listed = parse_models(models)
         self._start = start
-        self.free = is_owner_only(start)
+        self.free = not reachable_by_others(start)
         self.entries = ENTRIES if self.free and not models.strip() else listed
 
     @property

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from playground.limits import Refused
-from playground.models.allowed import NONE, NOT_LISTED, Allowed, is_owner_only, parse_models
+from playground.models.allowed import NONE, NOT_LISTED, Allowed, parse_models
 from playground.models.catalogue import ENTRIES
+from playground.reach import reachable_by_others
 from playground.settings import Settings, SettingsError
 
 SMOL = "HuggingFaceTB/SmolLM2-1.7B-Instruct"
@@ -32,7 +33,7 @@ SMALL = "model:HuggingFaceTB/SmolLM2-135M-Instruct"
     ],
 )
 def test_only_a_loopback_address_that_is_not_shared_is_the_owners(host: str, share: bool, owner: bool):
-    assert is_owner_only(Settings(host=host, share=share)) is owner
+    assert reachable_by_others(Settings(host=host, share=share)) is not owner
 
 
 @pytest.mark.parametrize("drafter", ["none", "ngram", SMALL, "model:default"])

@@ -35,7 +35,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningApp]:
             patch.setenv(name, TOKEN)
         patch.setenv("DRAFTSCOPE_DATA", str(folder.parent / "data"))
         # As for an app that others reach; who started it for themselves reads their own paths.
-        patch.setattr("playground.models.allowed.is_owner_only", lambda settings: False)
+        patch.setattr("playground.models.allowed.reachable_by_others", lambda settings: True)
         with running(load, None, model=str(folder), models="smollm2-1.7b") as app:
             yield app
 
@@ -177,7 +177,7 @@ def test_a_name_that_leads_here_from_elsewhere_opens_nothing(client: httpx.Clien
 
 def test_errors_of_a_turn_tell_no_path_and_no_token(app: RunningApp, client: httpx.Client) -> None:
     chat_of = app.service._chat_of
-    errors = (OSError(2, "No such file", f"/home/{HOME}/x"), RuntimeError(f"401 for {TOKEN} at /root/.cache"))
+    errors = (OSError(2, "No such file", f"/home/{HOME}/x"), RuntimeError(f"401 for {TOKEN} at /srv/models"))
     try:
         for error in errors:
             app.service._chat_of = lambda engine, error=error: broken(error)

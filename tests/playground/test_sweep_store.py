@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from playground.exchange.errors import ExchangeError
+from playground.reach import reachable_by_others
 from playground.settings import Settings
 from playground.store.errors import StoreError
 from playground.sweep import store as store_module
-from playground.sweep.library import SHARED, SHELF, Library, reachable_by_others
+from playground.sweep.library import SHARED, SHELF, Library
 from playground.sweep.options import MOST_PASSES
 from playground.sweep.run import LARGEST_FILE, file_text, run_of
 from playground.sweep.store import SweepStore
