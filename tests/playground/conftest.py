@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -77,6 +78,23 @@ def running(
     yield RunningApp(f"http://127.0.0.1:{settings.port}/", service)
     service.close()
     page.close(verbose=False)
+
+
+@contextmanager
+def tiny_service(folder: Path, max_ctx: int) -> Iterator[Service]:
+    """A service without a page, on a tiny checkpoint that has loaded."""
+    from engine import load_engine
+    from playground.service import Service, chat_of
+    from playground.settings import Settings
+
+    def load(settings: Settings, progress: Any) -> Any:
+        return load_engine(str(folder), device="cpu", dtype="float32", max_ctx=max_ctx, progress=progress)
+
+    service = Service(Settings(), load, chat_of)
+    service.start()
+    assert service.wait(60)
+    yield service
+    service.close()
 
 
 @pytest.fixture(scope="session")

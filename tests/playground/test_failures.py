@@ -13,15 +13,14 @@ from typing import Any, cast
 import pytest
 import torch
 
-from engine import load_engine
 from engine.errors import EngineError
 from playground.conversation import Conversation
 from playground.failures import let_go, ran_out_of_memory, sentence_of
 from playground.limits import Refused, TurnOptions
 from playground.sentences import OUT_OF_MEMORY, UNEXPECTED
-from playground.service import Service, chat_of
-from playground.settings import Settings
+from playground.service import Service
 from playground.worker import Worker
+from tests.playground.conftest import tiny_service
 from tests.playground.fakes import FakeChat, FakeEngine, fake_check
 from tests.playground.test_conversation import wait_for
 
@@ -31,16 +30,8 @@ ALLOCATOR = RuntimeError("[enforce fail at alloc_cpu.cpp:130] DefaultCPUAllocato
 
 @pytest.fixture
 def service(tiny_checkpoint: Callable[[str], Path]) -> Iterator[Service]:
-    folder = str(tiny_checkpoint("llama"))
-
-    def load(settings: Settings, progress: Any) -> Any:
-        return load_engine(folder, device="cpu", dtype="float32", max_ctx=256, progress=progress)
-
-    service = Service(Settings(), load, chat_of)
-    service.start()
-    assert service.wait(60)
-    yield service
-    service.close()
+    with tiny_service(tiny_checkpoint("llama"), 256) as service:
+        yield service
 
 
 @pytest.mark.parametrize(

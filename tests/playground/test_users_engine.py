@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from engine import load_engine
 from playground.limits import TurnOptions
-from playground.service import Service, chat_of
-from playground.settings import Settings
+from playground.service import Service
+from tests.playground.conftest import tiny_service
 
 TALKS = {
     "greedy": TurnOptions(max_new=14, burst=3),
@@ -25,16 +24,8 @@ TURNS = ("The quick brown fox", "jumps over", "the lazy dog", "The quick brown f
 
 @pytest.fixture
 def service(tiny_checkpoint: Callable[[str], Path]) -> Iterator[Service]:
-    folder = str(tiny_checkpoint("llama"))
-
-    def load(settings: Settings, progress: Any) -> Any:
-        return load_engine(folder, device="cpu", dtype="float32", max_ctx=512, progress=progress)
-
-    service = Service(Settings(), load, chat_of)
-    service.start()
-    assert service.wait(60)
-    yield service
-    service.close()
+    with tiny_service(tiny_checkpoint("llama"), 512) as service:
+        yield service
 
 
 def talk(service: Service, kind: str, owners: list[str] | None = None) -> tuple[list[dict[str, Any]], list[str]]:
