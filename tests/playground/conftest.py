@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from playground.keeper import Keeper
     from playground.service import Service
+    from tests.playground.kept import Start
     from tests.playground.panel_visits import Visit
     from tests.playground.panels_demo import Demo
 
@@ -104,6 +105,15 @@ def fake_app() -> Iterator[RunningApp]:
 
     with running(lambda settings, progress: FakeEngine(pace=0.02, answer=120)) as app:
         yield app
+
+
+@pytest.fixture
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    """`start()` runs a service on one folder; a second one finds what the first one kept."""
+    from tests.playground.kept import starting
+
+    with starting(tmp_path, monkeypatch) as build:
+        yield build
 
 
 CHROMIUM = "/usr/bin/chromium"
