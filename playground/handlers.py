@@ -22,13 +22,12 @@ from playground.limits import (
     check_options,
     check_position,
     stop_lines,
-    stop_text,
 )
-from playground.names import public_name
 from playground.said import questions
-from playground.sampling_controls import WARMEST
+from playground.sampling_labels import in_labels
 from playground.sentences import PASSING
 from playground.service import Service
+from playground.shown_options import on_controls
 from playground.viewer import Shown, Viewer, Watch, full, targets_of
 
 TICK_S = 0.1
@@ -58,7 +57,7 @@ class Handlers:
             # A new one has the page's own settings: sending them would undo what was typed while the page was opening.
             controls: tuple[Any, ...] = (gr.skip(),) * len(OPTIONS)
         else:
-            controls = shown_options(conversation.options)
+            controls = on_controls(conversation.options)
         return (conversation.sid, conversation.sid, refusal, *controls)
 
     def open_chosen(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
@@ -249,19 +248,12 @@ class Handlers:
     def _options(self, options: tuple[object, ...]) -> TurnOptions:
         given = dict(zip(OPTIONS, options, strict=True))
         given["stop"] = stop_lines(given["stop"])
-        return check_options(settings=self._service.settings, **given)
+        try:
+            return check_options(settings=self._service.settings, **given)
+        except Refused as refused:
+            raise Refused(in_labels(str(refused))) from None
 
 
 def default_options(service: Service) -> TurnOptions:
     """What a new conversation starts with."""
     return TurnOptions(drafter=service.settings.drafter, draft_len=service.settings.draft_len)
-
-
-def shown_options(options: TurnOptions) -> tuple[Any, ...]:
-    """In the order in which the page lists its controls: that of `OPTIONS`."""
-    shown = {name: getattr(options, name) for name in OPTIONS}
-    shown["drafter"] = public_name(options.drafter)
-    shown["stop"] = stop_text(options.stop)
-    shown["temperature"] = min(options.temperature, WARMEST)
-    shown["seed"] = "" if options.seed is None else str(options.seed)
-    return tuple(shown.values())

@@ -11,6 +11,7 @@ from engine.errors import EngineError
 from playground.limits import Refused, check_message, check_number
 from playground.names import offered
 from playground.race.decoder import Choosing
+from playground.sampling_labels import in_labels
 from playground.settings import Settings
 
 LEAST_NEW, MOST_NEW = 8, 1024
@@ -72,7 +73,7 @@ def _choosing(how: object, temperature: object, top_k: object, top_p: object, se
             seed=drawn,
         )
     except EngineError as error:
-        raise Refused(f"{str(error)[:1].upper()}{str(error)[1:]}") from None
+        raise Refused(in_labels(str(error))) from None
     return Choosing(sampling, "rejection" if how == "rejection" else "coupled")
 
 

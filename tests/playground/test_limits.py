@@ -9,7 +9,6 @@ import pytest
 
 from engine.sampling import SamplingParams
 from playground.choices import message_choices
-from playground.handlers import shown_options
 from playground.limits import (
     OPTIONS,
     Refused,
@@ -21,6 +20,7 @@ from playground.limits import (
     stop_text,
 )
 from playground.settings import Settings
+from playground.shown_options import shown_options
 
 GOOD: dict[str, Any] = {"max_new": 64, "drafter": "ngram", "draft_len": 5, "burst": 8, "overshoot": "trim"}
 

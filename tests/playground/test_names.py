@@ -10,11 +10,11 @@ import pytest
 
 from engine import events as ev
 from playground.decoding_controls import decoding_controls
-from playground.handlers import shown_options
 from playground.limits import Refused, TurnOptions, check_options
 from playground.names import offered, public_name
 from playground.panels.timeline import Timeline
 from playground.settings import Settings
+from playground.shown_options import shown_options
 
 OWN = "model:/home/ann/private/small-draft"
 SETTINGS = Settings(host="0.0.0.0", drafter=OWN)

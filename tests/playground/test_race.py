@@ -169,7 +169,7 @@ def test_no_engine_and_a_drafter_that_does_not_fit():
         ("how", "argmax", "Tokens are chosen"),
         ("temperature", "hot", "Temperature must be a number."),
         ("temperature", 1e9, "Temperature must be"),
-        ("top_p", 0, "Top_p must be above 0"),
+        ("top_p", 0, "Top-p must be above 0"),
         ("seed", -1, "Seed must be"),
     ],
 )

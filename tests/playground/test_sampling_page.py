@@ -49,7 +49,7 @@ def test_a_sampled_turn_its_counters_and_a_reload(fake_app: RunningApp, tab: Ope
     fill(page, "#seed input", str(2**64 - 1))
     fill(page, "#top_p input", "1.5")
     one.press_send("hello")
-    expect(page.locator("#refusal")).to_contain_text("top_p must be a number from 0 to 1, got 1.5.")
+    expect(page.locator("#refusal")).to_have_text("Top-p must be a number from 0 to 1, got 1.5.")
     expect(one.questions()).to_have_count(0)
     fill(page, "#top_p input", "0.9")
     one.send("hello")
