@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from engine.checkpoints.memory import FreeMemory, free_memory
+from engine.errors import EngineError
 from playground import tab as browser
 from playground.decoding_controls import DRAFTER_LABELS
 from playground.limits import Refused
@@ -15,7 +16,7 @@ from playground.models.assets import now_view, pairs_view
 from playground.models.catalogue import ENTRIES, NGRAM, entry_of
 from playground.models.loading import Before
 from playground.models.machine import machine_of
-from playground.models.outlook import outlook
+from playground.models.outlook import fault, outlook
 from playground.models.prepare import prepare
 from playground.models.reading import now_reading, pair_rows
 from playground.names import drafter_label, offered, public_name
@@ -23,6 +24,7 @@ from playground.race.wire import answer_of, question_of
 
 if TYPE_CHECKING:
     from playground.service import Service
+    from playground.settings import Settings
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 ALERT = '<p class="says dm-refusal" role="alert"></p>'
@@ -65,7 +67,7 @@ class ModelControls:
         """Connect to a page. `sid` holds the visitor's session id, `opened` is the event after which it does, and
         `drafter` is the page's own choice of a drafter, which follows a switch."""
         buttons = [self.load, self.cancel, self.unload]
-        begun = [self.now, self.refusal, *buttons]
+        begun = [self.now, self.refusal, *buttons, self.says]
         asks = [sid, self.checkpoint, self.drafter]
         pages = [] if drafter is None else [drafter]
         opened.then(self.opened, [sid, *pages], [self.now, self.pairs, *buttons, *pages], **QUICK)
@@ -76,7 +78,7 @@ class ModelControls:
         picked = self.pairs.select(self.pick, None, [self.checkpoint, self.drafter, self.refusal], **QUICK)
         named = self.checkpoint.input(self.suggest, [self.checkpoint], [self.drafter], **QUICK)
         for event in (picked.then, named.then, self.drafter.input):
-            event(self.outlook, [self.checkpoint, self.drafter], [self.says], **QUICK)
+            event(self.weighed, [self.checkpoint, self.drafter], [self.says, self.refusal], **QUICK)
 
     def opened(self, sid: str, *drafter: object) -> tuple[Any, ...]:
         """A page has its session: both views, the buttons, and the page's own drafter."""
@@ -87,16 +89,19 @@ class ModelControls:
         return self._rows(), *self._buttons(), *self._page_drafter(sid, drafter)
 
     def begin(self, sid: str, checkpoint: object, drafter: object, unload_first: bool = False) -> tuple[Any, ...]:
-        """Start a load: the view's value, a refusal or '', and the buttons."""
+        """Start a load: the view's value, a refusal or '', the buttons, and '' for an outlook that says the same."""
         try:
             self._service.registry.get(sid)
             wanted = self._allowed.settings(checkpoint, drafter)
             engines = self._service.status.engines  # before the start: a quick load may have ended when it returns
             self._service.start(wanted, unload_first=unload_first, before=self._before)
         except Refused as refused:
-            return gr.skip(), str(refused), *self._buttons()
+            same = self.outlook(checkpoint, drafter) == str(refused)
+            return gr.skip(), str(refused), *self._buttons(), "" if same else gr.skip()
         self._starter, self._follower = sid, (sid, engines)
-        return answer_of({"sid": sid, "version": self._service.status.version}), "", *self._buttons()
+        # What the load will end with, its own view says.
+        outlook = "" if self._faulty(wanted) else gr.skip()
+        return answer_of({"sid": sid, "version": self._service.status.version}), "", *self._buttons(), outlook
 
     def begin_unloaded(self, sid: str, checkpoint: object, drafter: object) -> tuple[Any, ...]:
         """As `begin`; the running model is unloaded first, which ends the answers that are being written."""
@@ -131,7 +136,14 @@ class ModelControls:
             wanted = self._allowed.settings(checkpoint, drafter)
         except Refused as refused:
             return str(refused)
-        return " ".join(outlook(wanted, machine_of(self._service, self._free)))
+        try:
+            return " ".join(outlook(wanted, machine_of(self._service, self._free)))
+        except EngineError as error:  # the device itself is not there
+            return str(error)
+
+    def weighed(self, checkpoint: object, drafter: object) -> tuple[str, str]:
+        """Other boxes: their outlook, and no refusal, for that was of the former ones."""
+        return self.outlook(checkpoint, drafter), ""
 
     def reading(self, data: object) -> str:
         """What the view of the running model shows, as JSON; '' for an id that is not known."""
@@ -139,6 +151,12 @@ class ModelControls:
         if asked is None:
             return ""
         return answer_of(now_reading(self._service, self._service.registry.get(asked["sid"])))
+
+    def _faulty(self, wanted: Settings) -> bool:
+        try:
+            return fault(wanted, machine_of(self._service, self._free)) != ""
+        except EngineError:  # the device itself is not there
+            return True
 
     def _form(self) -> None:
         free, settings = self._allowed.free, self._service.settings
@@ -163,11 +181,11 @@ class ModelControls:
                 info="N-gram, none" + (", or model:REF with the same tokenizer." if free else ", or a draft model."),
             )
         self.says = gr.HTML("", elem_id="models_outlook", html_template=QUIET, js_on_load=browser.SENTENCE)
+        self.refusal = gr.HTML("", elem_id="models_refusal", html_template=ALERT, js_on_load=browser.SENTENCE)
         with gr.Row(elem_id="models_actions", elem_classes="dm-actions"):
             self.load = gr.Button("Load", variant="primary", elem_id="models_load", scale=0)
             self.cancel = gr.Button("Cancel", elem_id="models_cancel", scale=0, interactive=False)
             self.unload = gr.Button("Unload the running model, then load", elem_id="models_unload", visible=False)
-        self.refusal = gr.HTML("", elem_id="models_refusal", html_template=ALERT, js_on_load=browser.SENTENCE)
 
     def _choices(self, checkpoint: str) -> list[tuple[str, str]]:
         return self._allowed.drafters(checkpoint)

@@ -46,15 +46,28 @@ def known_of(reference: str) -> Known:
 def outlook(wanted: Settings, machine: Machine) -> list[str]:
     """A sentence for each thing worth knowing before this pair is loaded."""
     try:
-        trunk = known_of(wanted.model)
-        draft = None
-        if wanted.drafter.startswith(DRAFTER_PREFIX):
-            draft = known_of(wanted.drafter.removeprefix(DRAFTER_PREFIX))
-        both = [trunk] if draft is None else [trunk, draft]
-        said = [_memory(trunk, draft, machine), *_download(both), *_consent(both)]
-        return [*said, *(_pair(trunk, draft, wanted.max_ctx) if draft else [])]
+        return _outlook(wanted, machine)
     except EngineError as error:
         return [str(error)]
+
+
+def fault(wanted: Settings, machine: Machine) -> str:
+    """Why this pair cannot be loaded, as far as this machine knows; '' where it may."""
+    try:
+        _outlook(wanted, machine)
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+def _outlook(wanted: Settings, machine: Machine) -> list[str]:
+    trunk = known_of(wanted.model)
+    draft = None
+    if wanted.drafter.startswith(DRAFTER_PREFIX):
+        draft = known_of(wanted.drafter.removeprefix(DRAFTER_PREFIX))
+    both = [trunk] if draft is None else [trunk, draft]
+    said = [_memory(trunk, draft, machine), *_download(both), *_consent(both)]
+    return [*said, *(_pair(trunk, draft, wanted.max_ctx) if draft else [])]
 
 
 def fit_sentence(need: Need, verdict: Verdict, machine: Machine) -> str:

@@ -85,6 +85,22 @@ def test_begin_refuses_in_a_sentence(ran: tuple[Service, GatedLoads]):
     assert loads.made[1:] == []
 
 
+def test_a_wrong_path_is_told_once_and_goes_with_the_next_choice(ran: tuple[Service, GatedLoads], tmp_path: Path):
+    app, loads = ran
+    controls, sid = controls_of(app), app.registry.new().sid
+    for wrong in ("/no/such/place", "a b"):
+        said = controls.outlook(wrong, "ngram")
+        *_, refusal, _, _, _, outlook = controls.begin(sid, wrong, "ngram")
+        assert refusal == said and outlook == ""
+    loads.gates[str(tmp_path)].set()  # a folder without a checkpoint: the load itself says so
+    begun = controls.begin(sid, str(tmp_path), "ngram")
+    assert begun[1] == "" == begun[-1] and app.wait(5)
+    outlook, refusal = controls.weighed("next", "ngram")
+    assert outlook.startswith("Its size is not known here") and refusal == ""
+    assert isinstance(controls.begin(sid, "next", "ngram")[-1], dict), "what it says stays"
+    assert isinstance(controls.begin(sid, "other", "ngram")[-1], dict), "another refusal beside it"
+
+
 def test_visitors_from_elsewhere_load_what_was_listed_and_cancel_their_own():
     app, loads = running_service()
     app.settings = Settings(model="/home/ann/first", host="0.0.0.0")
