@@ -7,12 +7,14 @@ from engine.threads import wait_asleep
 
 wait_asleep()
 
-from engine.burst import Burst, generate_spec_session
+from engine.burst import generate_spec_session
+from engine.burst_run import Burst
 from engine.chat import ChatSession, RewindTarget, Turn, TurnDelta
 from engine.check import check_exact
-from engine.engine import Engine, load_engine
+from engine.engine import Engine
 from engine.errors import CheckpointError, ContextFull, DrafterMismatch, EngineError, SessionStateError
 from engine.flush import spec_flush_pending
+from engine.loading import load_engine
 from engine.rewind import spec_rewind_to_checkpoint
 from engine.sampled_burst import generate_spec_session_sampled
 from engine.sampling import SamplingParams

@@ -3,83 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
+from engine.burst_run import Burst, BurstRun, OnTokens, Overshoot
 from engine.draws import note_draw, note_rule, resume_choice
 from engine.entry import check_arguments, check_room
-from engine.events import BurstEvent, ContextEvent, Origin, OvershootEvent, Reason, RoundEvent, TurnEvent
+from engine.events import ContextEvent, Origin, TurnEvent
 from engine.flush import unpark
 from engine.pending import note_pending
 from engine.prefill import ensure_resident
 from engine.round import Observer, Round
 from engine.rules import GREEDY, Rule
-from engine.telemetry import SpecTelemetry
 from engine.turn_start import open_turn
 
 if TYPE_CHECKING:
     from engine.session import SpecSession
-
-OnTokens = Callable[[list[int]], bool]
-Overshoot = Literal["keep", "trim"]
-
-
-@dataclass(frozen=True)
-class Burst:
-    """What one burst gave."""
-
-    tokens: list[int]
-    """Emitted, overshoot included."""
-    visible: int
-    """`min(max_new, len(tokens))`."""
-    overshoot: int
-    """`len(tokens) - visible`; these are in the caches and in `committed`, except a carried last one."""
-    reason: Reason
-    origin: list[Origin]
-    """One per token."""
-    telem: SpecTelemetry
-    """This burst's share of the session's counters."""
-    timings: dict[str, float]
-    """Milliseconds: `prefill`, `draft`, `verify`, `accept`, `host`, `total`."""
-
-
-@dataclass
-class _Run:
-    """A burst in progress: what was emitted, and whether to go on."""
-
-    session: SpecSession
-    max_new: int
-    overshoot: Overshoot
-    stop_ids: frozenset[int]
-    on_tokens: OnTokens | None
-    before: SpecTelemetry
-    rule: Rule
-    observer: Observer | None
-    tokens: list[int] = field(default_factory=list)
-    origin: list[Origin] = field(default_factory=list)
-    reason: Reason | None = None
-    trimmed: tuple[int, ...] = ()
-    timings: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(("prefill", "draft", "verify", "accept", "host"), 0.0)
-    )
-    begin: float = field(default_factory=time.perf_counter)
-
-    def poll(self) -> bool:
-        """Ask the caller, with nothing new, whether to go on."""
-        return self.on_tokens is None or bool(self.on_tokens([]))
-
-    def emit(self, tokens: Sequence[int], origin: Sequence[Origin]) -> None:
-        """Hand tokens to the caller and settle whether the burst ends here, and why."""
-        self.tokens += tokens
-        self.origin += origin
-        go_on = self.on_tokens is None or bool(self.on_tokens(list(tokens)))
-        if tokens[-1] in self.stop_ids and len(self.tokens) <= self.max_new:
-            self.reason = "stop"
-        elif len(self.tokens) >= self.max_new or tokens[-1] in self.stop_ids:
-            self.reason = "length"
-        elif not go_on:
-            self.reason = "cancelled"
 
 
 def generate_spec_session(
@@ -142,18 +81,18 @@ def run_burst(
     """
     with session.exclusive("generate_spec_session", allow_failed=False):
         stops = frozenset() if ignore_eos else frozenset(session.engine.stop_ids if stop_ids is None else stop_ids)
-        run = _Run(session, max_new, overshoot, stops, on_tokens, session.telem.copy(), rule, observer)
+        run = BurstRun(session, max_new, overshoot, stops, on_tokens, session.telem.copy(), rule, observer)
         suffix = [int(token) for token in suffix]
         check_arguments(session, suffix, max_new, overshoot, checkpoint_at)
         if max_new == 0:
-            return _result(run, "length")
+            return run.result("length")
         if not suffix and (session.pending_tok in stops or session.parked_tok in stops):
-            return _result(run, "stop")
+            return run.result("stop")
         check_room(session, len(suffix))
         if not run.poll():
-            return _result(run, "cancelled")
+            return run.result("cancelled")
         if not ensure_resident(session, run.poll):
-            return _record(run, "cancelled")
+            return run.record("cancelled")
         note_rule(session, rule)
         if not suffix and rule.draws and session.parked is not None:
             unpark(session)
@@ -161,7 +100,7 @@ def run_burst(
             consumed = False
             if suffix:
                 if not _open(run, suffix, checkpoint_at, turn):
-                    return _record(run, "cancelled")
+                    return run.record("cancelled")
             elif session.pending_tok is None:
                 if turn is not None:
                     session.turn += 1
@@ -172,13 +111,13 @@ def run_burst(
             _rounds(run, consumed)
         except Exception:
             if run.tokens:  # what was emitted stays, and the trace says how the burst ended
-                _close(run, "error")
+                run.close("error")
             raise
         assert run.reason is not None
-        return _close(run, run.reason)
+        return run.close(run.reason)
 
 
-def _open(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEvent | None) -> bool:
+def _open(run: BurstRun, suffix: list[int], checkpoint_at: int | None, turn: TurnEvent | None) -> bool:
     """Prefill a turn and emit its first token. False when cancelled."""
     clock = time.perf_counter()
     first = open_turn(run.session, suffix, checkpoint_at, turn, run.poll, run.rule)
@@ -188,7 +127,7 @@ def _open(run: _Run, suffix: list[int], checkpoint_at: int | None, turn: TurnEve
     return first is not None
 
 
-def _promote(run: _Run) -> None:
+def _promote(run: BurstRun) -> None:
     """Emit what follows the last row of a PREDICTED session and carry it: no forward."""
     session, rule = run.session, run.rule
     begins = session.rewind_pos() == len(session.committed)
@@ -203,7 +142,7 @@ def _promote(run: _Run) -> None:
     run.emit([token], [origin])
 
 
-def _rounds(run: _Run, consumed: bool) -> None:
+def _rounds(run: BurstRun, consumed: bool) -> None:
     """Rounds until a reason stands. The first one of a continuation takes the carried token as its column 0."""
     session = run.session
     while run.reason is None:
@@ -223,63 +162,6 @@ def _rounds(run: _Run, consumed: bool) -> None:
         if consumed:
             note_pending(session, "consume", carried, position, "round")
             consumed = False
-        _add_times(run.timings, event)
+        run.spent(event)
         run.trimmed = outcome.trimmed
         run.emit(outcome.tokens, outcome.origin)
-
-
-def _add_times(timings: dict[str, float], event: RoundEvent) -> None:
-    timings["draft"] += event.draft_ms
-    timings["verify"] += event.verify_ms
-    timings["accept"] += event.accept_ms
-    timings["host"] += event.host_ms
-
-
-def _close(run: _Run, reason: Reason | Literal["error"]) -> Burst:
-    """The burst's closing events and its result."""
-    session = run.session
-    if session.pending_tok is not None:
-        note_pending(session, "carry", session.pending_tok, len(session.committed), "round")
-    burst = _record(run, reason)
-    position = len(session.committed)
-    if run.trimmed:
-        session.trace.append(OvershootEvent(action="trimmed", tokens=run.trimmed, turn=session.turn, pos=position))
-    if burst.overshoot:
-        over = tuple(burst.tokens[burst.visible :])
-        session.trace.append(OvershootEvent(action="kept", tokens=over, turn=session.turn, pos=position))
-    return burst
-
-
-def _record(run: _Run, reason: Reason | Literal["error"]) -> Burst:
-    """The result, noted in the trace."""
-    session, burst = run.session, _result(run, "cancelled" if reason == "error" else reason)
-    session.trace.append(
-        BurstEvent(
-            turn=session.turn,
-            burst=session.bursts,
-            max_new=run.max_new,
-            emitted=len(burst.tokens),
-            visible=burst.visible,
-            overshoot=burst.overshoot,
-            reason=reason,
-            ms=burst.timings["total"],
-            committed=len(session.committed),
-            state=session.state,
-        )
-    )
-    session.bursts += 1
-    return burst
-
-
-def _result(run: _Run, reason: Reason) -> Burst:
-    visible = min(run.max_new, len(run.tokens))
-    total = (time.perf_counter() - run.begin) * 1e3
-    return Burst(
-        tokens=run.tokens,
-        visible=visible,
-        overshoot=len(run.tokens) - visible,
-        reason=reason,
-        origin=run.origin,
-        telem=run.session.telem.delta_since(run.before),
-        timings=run.timings | {"total": total},
-    )

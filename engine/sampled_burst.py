@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from engine.burst import Burst, OnTokens, Overshoot, run_burst
+from engine.burst import run_burst
+from engine.burst_run import Burst, OnTokens, Overshoot
 from engine.errors import EngineError
 from engine.rules import CoupledRule, GreedyRule, RejectionRule, Rule
 from engine.sampling import SamplingParams

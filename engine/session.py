@@ -30,6 +30,7 @@ from torch import Tensor
 from engine.drafters import Drafter
 from engine.errors import ContextFull, DrafterMismatch, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
+from engine.invariants import check_invariants
 from engine.rules import GREEDY, Rule
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace
@@ -256,24 +257,8 @@ class SpecSession:
             reprime(self)
 
     def check_invariants(self) -> None:
-        """Assert I1 to I6 and I8 (I7 is checked by whoever keeps the earlier counters)."""
-        length = len(self.committed)
-        assert self.slot is None or self.failed or self.slot.length == length, "I1: rows and committed differ"
-        assert length <= self.engine.max_ctx, "I1: more rows than max_ctx"
-        assert len(self.chosen) == len(self.history), "I8: the history and how it was chosen differ"
-        if self.failed or self.closed:
-            return
-        assert self.pending_tok is None or self.next_pred is None, "I3: pending and next_pred are both set"
-        if length or self.pending_tok is not None:
-            assert (self.pending_tok is None) != (self.next_pred is None), "I4: neither pending nor next_pred"
-            assert length == 0 or self.last_h is not None, "I5: no hidden of the last row"
-        if self.next_pred is not None:
-            assert self.last_logits is not None and int(self.last_logits.argmax()) == self.next_pred, (
-                "I4: stale prediction"
-            )
-        positions = self.rewind_points()
-        assert positions == sorted(set(positions)) and all(0 < p <= length for p in positions), "I6: bad checkpoint"
-        assert self.history[:length] == self.committed, "I8: history is not committed + pending"
+        """Assert what must hold between calls; see engine/invariants.py."""
+        check_invariants(self)
 
 
 def require_draft_len(value: int, most: int) -> int:

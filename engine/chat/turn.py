@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from engine.burst import Burst, Overshoot, run_burst
+from engine.burst import run_burst
+from engine.burst_run import Burst, Overshoot
 from engine.chat.answer_text import AnswerText
 from engine.chat.turn_settings import TurnDelta, TurnSettings
 from engine.errors import ContextFull

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypedDict
 
-from engine.burst import Overshoot
+from engine.burst_run import Overshoot
 from engine.chat.stop_strings import check_stop
 from engine.errors import EngineError
 from engine.events import Origin
