@@ -24,6 +24,7 @@ SHARED = ("store.js", "dom.js", "clock.js", "pin.js", "accept_test.js")
 PANELS = (
     "plot.js",
     "pattern.js",
+    "table_rows.js",
     "table.js",
     "save.js",
     "plain_words.js",

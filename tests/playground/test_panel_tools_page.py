@@ -68,6 +68,40 @@ def expect_first(page: Any, first: str, before: list[str]) -> None:
     assert now[0] == first and now[1:] == before, "a round with the most accepted drafts comes first, the others keep"
 
 
+def test_rows_are_reached_and_pinned_by_keyboard_and_keep_the_focus_in_a_live_table(played: Any) -> None:
+    page, demo = played
+    last, pinned = demo.session.rounds, "window.__draftscope.pin.round()"
+    page.locator("[data-panel=fate] .ds-tools .ds-button", has_text="Table").click()
+    page.locator("[data-panel=fate] tbody tr").first.wait_for()
+    page.locator("[data-panel=fate] th button").last.focus()
+    focused = "document.activeElement.cells?.[0].textContent"
+    for key, place in (("Tab", 0), ("ArrowDown", 1), ("PageDown", 9), ("ArrowUp", 8)):
+        page.keyboard.press(key)
+        assert page.evaluate(focused) == str(last - place), key
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"{pinned} === {last - 8}")
+    page.wait_for_function("document.activeElement.getAttribute('aria-current') === 'true'")
+    for n in range(3):  # rows come in above it
+        state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+        row = [last + n, 3, 3, 99, 1, [2] * 7, 4, "11111113", 107, [0.1] * 4]
+        page.evaluate(
+            "(d) => window.__draftscope.ingest(JSON.stringify(d))", {**state, "n": state["n"] + 1, "r": [row]}
+        )
+    eventually(page, lambda: expect_newest(page, str(last + 3)))
+    assert page.evaluate(focused) == str(last - 8) and page.evaluate("document.activeElement.tabIndex") == 0
+    assert page.locator("[data-panel=fate] tbody tr[tabindex='0']").count() == 1, "one stop for the keyboard"
+    seen = """(() => { const row = document.activeElement, box = (at) => at.getBoundingClientRect(),
+        around = box(row.closest('.ds-table'));
+        return box(row).top >= around.top && box(row).bottom <= around.bottom; })()"""
+    assert page.evaluate(seen), "it stays in sight"
+    page.keyboard.press(" ")
+    page.wait_for_function(f"{pinned} === null")
+
+
+def expect_newest(page: Any, newest: str) -> None:
+    assert column(page, "fate", "round")[0] == newest
+
+
 def test_the_data_of_a_panel_are_all_of_it(played: Any) -> None:
     page, demo = played
     rounds = demo.session.trace.of(ev.RoundEvent)

@@ -28,7 +28,7 @@ function createFrame(root, { name, title, about, empty, height, key = () => [] }
     el('p', { class: 'ds-about for-student', text: PLAIN[name] ?? about }), image, table.node);
   root.append(node);
   const frame = {
-    redraw: clock.redraw, element: node, host, plot, tools, toggle,
+    redraw: clock.redraw, element: node, host, plot, tools, toggle, table,
     pictures: [], // what else belongs on a saved picture: functions that give an address, a width and a height
     also: () => ({}), // more for the saved data
     beside(other) {

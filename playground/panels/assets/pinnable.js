@@ -1,7 +1,7 @@
 // What makes a panel of rounds part of the whole: a click on a round or on a row of its table pins it, and it marks the pinned one.
 const PINNABLE = ['fate', 'length', 'pending', 'speed', 'overshoot', 'counters'];
 
-function makePinnable({ element, host, plot }) {
+function makePinnable({ element, host, plot, table }) {
   const name = element.dataset.panel;
   if (!PINNABLE.includes(name)) return () => {};
   // Anywhere in a round's column counts, also where nothing is drawn; a drag is a zoom. Plotly covers the page while a button is down.
@@ -16,14 +16,15 @@ function makePinnable({ element, host, plot }) {
     document.activeElement?.blur(); // the chart leaves the focus where it was, and the arrow keys are for the rounds now
     pin.toggle({ round: at.round, column: name === 'fate' ? columnOf(host, at) : null });
   }
-  element.addEventListener('click', ({ target }) => {
-    const row = target.closest?.('.ds-table tbody tr');
-    const round = row && !target.closest('button, a') && !String(window.getSelection()) ? roundOf(row) : 0;
-    if (round) pin.toggle({ round });
-  });
+  table.choosable((row) => { if (roundOf(row)) pin.toggle({ round: roundOf(row) }); },
+    'Click a row, or choose it with the arrow keys and press Enter, to pin its round.');
   plot.marks = (colours) => pinMark(colours);
   return () => {
-    for (const row of element.querySelectorAll('.ds-table tbody tr')) row.classList.toggle('ds-pinned-row', pin.round() !== null && roundOf(row) === pin.round());
+    for (const row of element.querySelectorAll('.ds-table tbody tr')) {
+      const pinned = pin.round() !== null && roundOf(row) === pin.round();
+      row.classList.toggle('ds-pinned-row', pinned);
+      if (pinned) setAttr(row, 'aria-current', 'true'); else row.removeAttribute('aria-current');
+    }
   };
 }
 

@@ -1,4 +1,4 @@
-// The table twin of a panel. Header buttons sort; a live panel keeps the order, the focus and what is scrolled to.
+// The table twin of a panel. Header buttons sort; a live panel keeps the order. `table_rows.js` has its rows.
 const TABLE_ROWS = 100, SORTED_ROWS = 2000;
 const collator = new Intl.Collator(undefined, { numeric: true });
 
@@ -14,6 +14,7 @@ function createTable(title, redraw) {
   const note = el('p', { class: 'ds-about ds-count' });
   const node = el('div', { class: 'ds-table', hidden: true, tabindex: '0', role: 'region', 'aria-label': `${title}, as a table` },
     el('table', {}, el('thead', {}, heads), body), note);
+  const rowsOf = createRows(node, body);
   let columns = '', shown = null, order = null; // order: the column and whether downwards
 
   function setHeads(names) {
@@ -42,13 +43,17 @@ function createTable(title, redraw) {
     const found = rows(order ? SORTED_ROWS : TABLE_ROWS + 1);
     const kept = (order ? sortedRows(found, order) : found).slice(0, TABLE_ROWS);
     setText(note, found.length <= TABLE_ROWS ? '' : order ? `The first ${TABLE_ROWS} of ${found.length} rows in this order. Save as JSON for all.` : `The first ${TABLE_ROWS} rows. Save as JSON for all.`);
-    const texts = kept.map((row) => row.map(cellText).join('\t')).join('\n');
-    if (texts === shown) return; // nothing to say anew: a focused or selected cell stays as it is
+    const texts = kept.map((row) => row.map(cellSays).join('\t')).join('\n');
+    if (texts === shown) return;
     shown = texts;
-    body.replaceChildren(...kept.map((row) => el('tr', {}, ...row.map((given) => (
-      isCell(given) && given.node ? el('td', {}, given.node()) : el('td', { text: cellText(given) }))))));
+    rowsOf.fill(kept);
   }
-  return { node, fill };
+  // `choose(row)`: what a click on a row, or Enter on it, does; `hint` says so under the table.
+  function choosable(choose, hint) {
+    rowsOf.choosable(choose);
+    node.append(el('p', { class: 'ds-about', text: hint }));
+  }
+  return { node, fill, choosable };
 }
 
 // Numbers before words, what is missing last in either direction; equals stay in the order in which they came.
