@@ -8,6 +8,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
+from playground.store import grams
 from playground.store.checks import ORIGINS, size_of
 from playground.store.values import Node, Said
 
@@ -40,6 +41,7 @@ def insert(connection: sqlite3.Connection, sid: str, parent: int | None, said: S
     )
     assert cursor.lastrowid is not None
     count(connection, sid, 1, size_of(said))
+    grams.note(connection, sid, said.content)
     return cursor.lastrowid
 
 
@@ -50,6 +52,16 @@ def update(connection: sqlite3.Connection, sid: str, node: Node, said: Said) -> 
         (*_changing(said), node.id),
     )
     count(connection, sid, 0, size_of(said) - size_of(node.said))
+    if said.content != node.said.content:
+        grams.note(connection, sid, said.content)
+
+
+def remove(connection: sqlite3.Connection, sid: str, node: int) -> None:
+    """Take a message away that nothing follows."""
+    row = connection.execute(f"SELECT {COLUMNS} FROM nodes WHERE sid = ? AND id = ?", (sid, node)).fetchone()
+    if row is not None:
+        connection.execute("DELETE FROM nodes WHERE sid = ? AND id = ?", (sid, node))
+        count(connection, sid, -1, -size_of(node_of(row).said))
 
 
 def count(connection: sqlite3.Connection, sid: str, messages: int, size: int) -> None:

@@ -9,7 +9,7 @@ from playground.store.errors import StoreTooNew
 
 APPLICATION = 0x44534350
 """`application_id` of our files: the letters DSCP."""
-TABLES = frozenset({"conversations", "nodes", "traces"})
+TABLES = frozenset({"conversations", "nodes", "traces", "grams"})
 Step = tuple[str, ...]
 
 STEPS: tuple[Step, ...] = (
@@ -46,6 +46,19 @@ STEPS: tuple[Step, ...] = (
             data BLOB NOT NULL,
             saved REAL NOT NULL
         )""",
+    ),
+    (
+        # What a search need not read. A conversation that was kept before has none, until something is added to it.
+        """CREATE TABLE grams (
+            sid TEXT PRIMARY KEY REFERENCES conversations (sid) ON DELETE CASCADE,
+            bits BLOB NOT NULL
+        )""",
+    ),
+    (
+        # When it was put away, in seconds since 1970, and whether a turn of it is under way.
+        "ALTER TABLE conversations ADD COLUMN deleted REAL",
+        "ALTER TABLE conversations ADD COLUMN answering INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX conversations_by_deletion ON conversations (deleted) WHERE deleted IS NOT NULL",
     ),
 )
 

@@ -57,6 +57,8 @@ class Talk:
     nodes: tuple[Node, ...] = ()
     current: int | None = None
     """The last message of what is shown; None when nothing is."""
+    answering: bool = False
+    """Whether a turn was under way when it was last written: where none is, the program ended in the middle of it."""
 
     @property
     def path(self) -> tuple[Node, ...]:

@@ -93,7 +93,7 @@ def test_an_answer_that_grows_into_any_other_is_noticed(monkeypatch: pytest.Monk
         ([Said("user", "q"), Said("assistant", "new")], None),
     ]
     assert losses(steps) == []
-    monkeypatch.setattr("playground.store.store.grown", lambda said, among, current: among[-1] if among else None)
+    monkeypatch.setattr("playground.store.paths.grown", lambda said, among, current: among[-1] if among else None)
     assert losses(steps) == [steps[0][0]]
 
 
