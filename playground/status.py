@@ -17,12 +17,12 @@ ENDED: dict[Reason, str] = {
 }
 
 
-def status_line(view: View, engine: EngineStatus, ahead: int, level: Level = "engineer") -> str:
-    """One sentence of plain text."""
+def status_line(view: View, engine: EngineStatus, ahead: int, level: Level = "engineer", about: str = "") -> str:
+    """One sentence of plain text. `ahead` jobs stand before the conversation's own; `about`: for how long, or ''."""
     if view.running and view.waiting is not None:
         return view.waiting.words(level)
     if view.running:
-        return _running(view, engine, ahead)
+        return _running(view, engine, ahead, about)
     unkept = f" This conversation is not being kept. {view.unkept}" if view.unkept else ""
     if view.notice:
         return view.notice + unkept
@@ -33,16 +33,21 @@ def status_line(view: View, engine: EngineStatus, ahead: int, level: Level = "en
     return (_ended(view.outcome) if view.outcome else "Ready when you are.") + unkept
 
 
-def _running(view: View, engine: EngineStatus, ahead: int) -> str:
+def _running(view: View, engine: EngineStatus, ahead: int, about: str) -> str:
     if view.phase == "waiting" and engine.state == "loading":
         return f"{engine.sentence}. Your message is next."
     if view.phase == "waiting":
-        return f"Waiting for {ahead} other conversation{'s' * (ahead != 1)}." if ahead else "Starting."
+        return _in_line(ahead, about) if ahead else "Starting."
     if view.phase == "checking":
         return progress_line(*view.checked) if view.checked else "Checking against plain decoding."
     if view.phase == "prefill":
         return "Reading the prompt."
     return f"Answering at {speed(view.tok_s)}." if view.tok_s else "Answering."
+
+
+def _in_line(ahead: int, about: str) -> str:
+    begins = f"; your answer begins in {about}" if about else ""
+    return f"Waiting for {ahead} other conversation{'s' * (ahead != 1)}{begins}."
 
 
 def speed(tok_s: float) -> str:

@@ -42,7 +42,15 @@ KEEP = """
 
 SENTENCE = """
 const line = element.querySelector(".says");
-const say = () => { const text = props.value || ""; if (line.textContent !== text) line.textContent = text; };
+// An amount that moves in a sentence that stays is there to be looked at, not to be read aloud ten times a second.
+const spoken = (text) => text.replace(/[\\d.,]+ (?:of [\\d.,]+ )?(?=(?:tokens\\/s|tokens|s|min)\\b)/g, "");
+const live = line.getAttribute("aria-live"), alert = line.getAttribute("role") === "alert";
+const say = () => {
+  const text = props.value || "";
+  if (line.textContent === text) return;
+  if (!alert) line.setAttribute("aria-live", spoken(line.textContent) === spoken(text) ? "off" : live || "polite");
+  line.textContent = text;
+};
 watch("value", say);
 say();
 """

@@ -20,6 +20,7 @@ from playground.status import engine_line, gauge, status_line
 from playground.stream import DeltaStream
 from playground.text import inert
 from playground.view import Message, View
+from playground.wait_words import WaitWords
 
 if TYPE_CHECKING:
     from engine.chat.rewind_targets import RewindTarget
@@ -55,6 +56,19 @@ class Shown(NamedTuple):
     rewind: object
 
 
+class Mark(NamedTuple):
+    """What a page's outputs depend on."""
+
+    version: int
+    """Of the conversation's view."""
+    engine: int
+    """Version of the engine's status."""
+    ahead: int
+    """Jobs before its own in the line."""
+    about: str
+    """How long that will take, in words, or ''."""
+
+
 @dataclass
 class Watch:
     """A page's viewer, which knows what the page has, and the call that serves it now; an older call gives way."""
@@ -74,11 +88,12 @@ class Viewer:
         self._panels = ""
         self._known: list[tuple[Message, dict[str, str]]] = []
         self._choices: tuple[Choices, Choices] = ([], [])
+        self._words = WaitWords()
 
-    def mark(self) -> tuple[int, int, int]:
+    def mark(self) -> Mark:
         """Changes whenever `show` would show something else."""
-        ahead = self._service.worker.ahead(self._conversation.sid)
-        return self._conversation.view().version, self._service.status.version, ahead
+        wait = self._service.worker.wait_of(self._conversation.sid)
+        return Mark(self._conversation.view().version, self._service.status.version, wait.ahead, self._words(wait))
 
     def done(self) -> bool:
         """Whether nothing will change until someone asks for something."""
@@ -96,7 +111,7 @@ class Viewer:
             yield Shown(
                 chat=messages,
                 panels=panels,
-                status=status_line(view, engine, mark[2], self._conversation.stepping.level),
+                status=status_line(view, engine, mark.ahead, self._conversation.stepping.level, mark.about),
                 engine=engine_line(engine),
                 gauge=gauge(status.committed, status.max_ctx),
                 send=gr.update(interactive=not view.running),
@@ -121,7 +136,7 @@ class Viewer:
         self._known = [*self._known[:same], *fresh]
         return [shown for _, shown in self._known]
 
-    def _catch_up(self, mark: tuple[int, int, int], status: LiveStatus) -> list[str]:
+    def _catch_up(self, mark: Mark, status: LiveStatus) -> list[str]:
         stream = stream_of(self._service, self._conversation)
         if stream is None:
             return []

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from playground.turn_times import Clock, Share, TurnTimes
 
 IDLE_S = 15.0
 """How often `idle` is called while there is nothing to do, in seconds."""
@@ -30,12 +34,24 @@ class Job:
     """Set while the job has the engine."""
     thread: threading.Thread | None = None
     """None until the job begins."""
+    share: Share = field(default_factory=Share)
+
+
+class Wait(NamedTuple):
+    """Where a job stands that has not begun."""
+
+    ahead: int = 0
+    """Jobs before it."""
+    seconds: float | None = None
+    """Until it begins, as jobs have taken so far; None where that cannot be known."""
 
 
 class Worker:
     """A line of jobs, first come first served, burst by burst. A job that raises is logged and ends only itself."""
 
-    def __init__(self, idle: Callable[[], None] | None = None, idle_s: float = IDLE_S) -> None:
+    def __init__(
+        self, idle: Callable[[], None] | None = None, idle_s: float = IDLE_S, clock: Clock = time.monotonic
+    ) -> None:
         self._idle = idle
         self._idle_s = idle_s
         self._line: deque[Job] = deque()
@@ -43,6 +59,7 @@ class Worker:
         """Jobs that have begun and wait for something else than the engine."""
         self._changed = threading.Condition()
         self._current: Job | None = None
+        self._times = TurnTimes(clock)
         self._closing = False
         self._thread = self._started()
 
@@ -65,7 +82,9 @@ class Worker:
         with self._changed:
             job = self._current
             assert job is not None and job.thread is threading.current_thread(), "only the running job gives way"
+            self._times.end(job.share)
             if not self._line:
+                self._times.begin(job.share)
                 return
             job.go.clear()
             self._line.append(job)
@@ -81,6 +100,7 @@ class Worker:
         with self._changed:
             job = self._current
             assert job is not None and job.thread is threading.current_thread(), "only the running job leaves"
+            self._times.end(job.share)
             job.go.clear()
             self._away[job] = until
             self._current = None
@@ -104,11 +124,23 @@ class Worker:
 
     def ahead(self, owner: str) -> int:
         """How many jobs stand before the first one of `owner` that has not begun; 0 when there is none."""
+        return self.wait_of(owner).ahead
+
+    def wait_of(self, owner: str) -> Wait:
+        """Where the first job of `owner` stands that has not begun, and when its turn comes."""
         with self._changed:
             for index, job in enumerate(self._line):
                 if job.owner == owner and job.thread is None:
-                    return index + (self._current is not None)
-        return 0
+                    return self._wait(index)
+        return Wait()
+
+    def _wait(self, index: int) -> Wait:
+        before, current = [self._line[at] for at in range(index)], self._current
+        ahead = index + (current is not None)
+        if any(job.alone for job in [*before, *([] if current is None else [current])]):
+            return Wait(ahead)  # a load takes as long as it takes
+        shares = [job.share for job in before]
+        return Wait(ahead, self._times.until_free(None if current is None else current.share, shares))
 
     def close(self, timeout: float = 10.0) -> None:
         """Drop the jobs that have not begun, let the others end, and stop."""
@@ -157,6 +189,7 @@ class Worker:
             log.exception("a job of the engine worker failed")
         finally:
             with self._changed:
+                self._times.end(job.share)
                 self._current = None
                 self._changed.notify_all()
 
@@ -169,6 +202,7 @@ class Worker:
                 if (job := self._first()) is not None:
                     self._line.remove(job)
                     self._current = job
+                    self._times.begin(job.share)
                     return job
                 if self._closing and not self._away:
                     return None
