@@ -54,6 +54,15 @@ class SlotPool:
         with self._lock:
             self._owners.move_to_end(session)
 
+    def evict(self, session: SpecSession) -> None:
+        """Take an idle session's rows, as when another session needs the slot; its next call computes them again.
+
+        Nothing to do without rows. Raises `SessionStateError` while a call runs on the session.
+        """
+        with session.exclusive("evict"), self._lock:
+            if session in self._owners:
+                self._take(session)
+
     def close(self) -> None:
         """Take every slot back and free them."""
         with self._lock:
@@ -81,6 +90,9 @@ class SlotPool:
             raise EngineError(
                 f"All {self._count} session slots are in use at this moment; wait for one, or start with more --slots."
             )
+        self._take(idle)
+
+    def _take(self, idle: SpecSession) -> None:
         self._release(idle)
         idle.drafter.release()
         idle.trace.append(ContextEvent(action="evicted", used=len(idle.committed), max_ctx=idle.engine.max_ctx))

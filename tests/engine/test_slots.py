@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine import EngineError, generate_spec_session, spec_flush_pending, spec_rewind_to_checkpoint
+from engine import (
+    EngineError,
+    SessionStateError,
+    generate_spec_session,
+    spec_flush_pending,
+    spec_rewind_to_checkpoint,
+)
 from engine.events import ContextEvent, PrefillEvent
 
 PROMPT = [5, 9, 14, 30, 7, 5, 9, 14]
@@ -106,3 +112,34 @@ def test_a_re_prime_can_be_stopped_and_the_session_stays_evicted(tiny_engine):
         engine.prefill_chunk = chunk
         first.close()
         second.close()
+
+
+@pytest.mark.parametrize("max_new", [1, 20])
+def test_a_session_that_gave_its_rows_back_goes_on_as_if_it_had_not(tiny_engine, max_new):
+    engine = tiny_engine("llama", slots=2)
+
+    def run(evict: bool) -> list[int]:
+        session = engine.new_session(drafter="ngram")
+        generate_spec_session(session, PROMPT, max_new, ignore_eos=True)
+        if evict:
+            engine.slots.evict(session)
+            assert session.slot is None and len(engine.slots) == 0 and _actions(session) == ["evicted"]
+            engine.slots.evict(session)
+        tokens = generate_spec_session(session, PROMPT[:3], 15, ignore_eos=True).tokens
+        assert _actions(session) == (["evicted", "reprimed"] if evict else [])
+        session.close()
+        return tokens
+
+    assert run(evict=True) == run(evict=False)
+
+
+def test_nobody_takes_the_rows_of_a_running_call_not_even_its_owner(tiny_engine):
+    session = tiny_engine("llama", slots=1).new_session()
+
+    def interfere(tokens: list[int]) -> bool:
+        with pytest.raises(SessionStateError, match="evict was called while another call runs"):
+            session.engine.slots.evict(session)
+        return True
+
+    assert len(generate_spec_session(session, PROMPT, 3, ignore_eos=True, on_tokens=interfere).tokens) >= 3
+    session.close()
