@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from playground.free_memory import free_on
 from playground.names import short_reference
 from playground.panels.status import CacheName, CacheUse, Occupancy
 
@@ -37,6 +38,7 @@ def occupancy_of(session: SpecSession, turns: int) -> Occupancy | None:
         device=str(engine.trunk.device),
         graphs=engine.graph_state,
         reads=None if path is None else path.reads,
+        free=free_on(str(engine.trunk.device)),
     )
 
 

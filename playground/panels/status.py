@@ -48,6 +48,8 @@ class Occupancy:
     """One sentence: whether rounds replay captured graphs, and why not."""
     reads: int | None = None
     """Times the host waited for the device; None where forwards take torch's own way."""
+    free: int | None = None
+    """Bytes free on the device, whoever could take them, coarsely; None where that is not known."""
 
     def wire(self) -> dict[str, Any]:
         """JSON-ready. What moves every round stands by itself, so that a delta is short."""
@@ -61,6 +63,7 @@ class Occupancy:
             "device": self.device,
             "graphs": self.graphs,
             "reads": self.reads,
+            "free": self.free,
         }
 
 

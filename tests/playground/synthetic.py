@@ -94,6 +94,7 @@ class SyntheticSession:
             model="words",
             device="cpu",
             graphs="Forwards run without graphs, as they do on the CPU.",
+            free=12_000_000_000,
         )
 
     def turn(self, prompt: int = 24) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from engine import generate_spec_session, load_engine
+from playground import occupancy
+from playground.free_memory import free_on
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus, PanelFeed
 from tests.playground.fakes import FakeChat, FakeEngine
@@ -47,7 +51,10 @@ def test_who_lost_its_slot_is_told_so_and_nothing_of_the_other(tiny_engine) -> N
     ours.close()
 
 
-def test_it_travels_as_a_group_of_its_own_and_again_only_what_changed(tiny_engine) -> None:
+def test_it_travels_as_a_group_of_its_own_and_again_only_what_changed(
+    tiny_engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(occupancy, "free_on", lambda device: 12_000_000_000)
     session = tiny_engine("llama", max_ctx=224).new_session("none")
     generate_spec_session(session, PROMPT, 4, ignore_eos=True)
     feed = PanelFeed("s", WordTokenizer())
@@ -58,10 +65,16 @@ def test_it_travels_as_a_group_of_its_own_and_again_only_what_changed(tiny_engin
 
     first = tick()
     assert first["used"] == [len(session.committed)] and first["slots"][1:] == [4, 1] and first["graphs"]
-    assert "/" not in first["model"]
+    assert "/" not in first["model"] and first["free"] == 12_000_000_000
     generate_spec_session(session, [], 4, ignore_eos=True)
     assert tick() == {"used": [len(session.committed)]}
     session.close()
+
+
+def test_free_memory_is_told_coarsely_and_not_where_it_cannot_be_asked() -> None:
+    free = free_on("cpu")
+    assert free is not None and 0 < free < 1e15 and free % 10 ** (len(str(free)) - 2) == 0
+    assert free_on("cuda:99") is None
 
 
 def test_an_engine_without_slots_has_nothing_to_tell() -> None:
