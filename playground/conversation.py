@@ -17,6 +17,7 @@ from playground.calls import Calls
 from playground.conversations.continuity import Continuity
 from playground.drafter_choice import DrafterChoice
 from playground.exactness import Check, check_session, verdict
+from playground.give_back import give_back, require_idle, told
 from playground.inspector.recording import recorded
 from playground.limits import Refused, TurnOptions, check_number
 from playground.sentences import NOT_READ_YET, NOTHING, NOTHING_TO_CHECK
@@ -142,6 +143,11 @@ class Conversation:
             return len(self._chat.session.committed)
 
         return self._calls.start(rewind, tell=lambda _: self._rest.gone_back(self._chat))
+
+    def give_back(self) -> Future[int]:
+        """Give the rows back; the next turn computes them again. Raises `Refused` while something runs."""
+        require_idle(self.view())
+        return self._calls.start(lambda: give_back(self._chat), tell=told)
 
     def show_branch(self, node: int, engine: Engine | None) -> Future[str]:
         """Show the path to a stored message, at once; the caches follow with the next message, as the notice says.

@@ -170,6 +170,14 @@ class Handlers:
             return str(refused)
         return ""
 
+    def give_back(self, sid: str) -> str:
+        """Give the rows of the caches back. Returns a refusal, or ''."""
+        try:
+            self._service.registry.get(sid).give_back()
+        except Refused as refused:
+            return str(refused)
+        return ""
+
     def settle(self, sid: str, message: str, refusal: object) -> tuple[Any, Any]:
         """After following: the message of a turn that never began returns to its box, in front of what was typed
         since, and a refusal that held only while something ran goes."""

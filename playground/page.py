@@ -102,6 +102,7 @@ class Page:
             self.again.click(do.regenerate, [self.sid, *self.options], [self.refusal], **quick),
             self.clear.click(do.clear, [self.sid], [self.refusal], **quick),
             *self.history.wire(do, self.sid, self.options, self.refusal, quick),
+            self.panels.clear(do.give_back, [self.sid], [self.refusal], **quick),
             self.check.click(do.check, [self.sid], [self.refusal], **quick),
             self.kept.view.input(lambda: "", None, [self.refusal], **quick),
         ]

@@ -9,9 +9,11 @@ function createMemoryPanel(root, isOpen) {
     key: (c) => [{ name: 'used', shape: 'solid', colour: c.accepted }, { name: 'nearly full', shape: 'hatch', colour: c.overshoot }, { name: 'past the limit', shape: 'cross', colour: c.rejected }],
   });
   const slots = el('p', { class: 'ds-slots' });
+  const back = ['engineer', 'student'].map((level) => el('button', { type: 'button', class: `ds-button for-${level}`, text: BACK[level], onclick: () => trigger('clear', {}) }));
+  const free = el('div', { class: 'ds-choice', hidden: true }, ...back);
   const facts = el('dl', { class: 'ds-facts for-engineer' });
   const forecast = ['engineer', 'student'].map((level) => el('p', { class: `ds-forecast for-${level}` }));
-  frame.add(...forecast, slots, facts);
+  frame.add(...forecast, slots, free, facts);
   frame.also = () => ({ forecast: forecast[0].textContent, slots: slots.textContent, facts: Object.fromEntries(memoryFacts(store.state.y)) });
 
   function draw(colours) {
@@ -24,7 +26,7 @@ function createMemoryPanel(root, isOpen) {
       zone(caches, colours, 'free', (cache) => [0, NEARLY * cache.limit], colours.grid),
       zone(caches, colours, 'nearly full', (cache) => [NEARLY * cache.limit, cache.limit], colours.overshoot, '/'),
       zone(caches, colours, 'past the limit', (cache) => [cache.limit, Math.max(cache.limit, cache.reserved)], colours.rejected, 'x'),
-      { type: 'bar', orientation: 'h', name: 'used', y: caches.map((cache) => cache.name), x: caches.map((cache) => cache.used), width: 0.3, hoverinfo: 'text', hovertext: caches.map(cacheText),
+      { type: 'bar', orientation: 'h', name: 'used', y: caches.map((cache) => cache.name), x: caches.map((cache) => cache.used), width: 0.3, hoverinfo: 'text', hovertext: caches.map((cache) => cacheText(cache)),
         text: caches.map((cache) => `${usedShare(cache)} used`), textposition: 'outside', cliponaxis: false, textfont: { color: colours.text },
         marker: { color: caches.map((cache) => colours[usedColour(cache)]), line: { width: 1, color: colours.paper }, pattern: { shape: caches.map((cache) => ({ accepted: '', overshoot: '/', rejected: 'x' })[usedColour(cache)]), fgcolor: colours.paper, fillmode: 'overlay', size: 6, solidity: 0.25 } } },
       { type: 'scatter', mode: 'markers', name: 'limit', y: caches.map((cache) => cache.name), x: caches.map((cache) => cache.limit), hoverinfo: 'text', hovertext: caches.map((cache) => `<b>limit: ${thousands(cache.limit)} rows</b>`),
@@ -37,6 +39,8 @@ function createMemoryPanel(root, isOpen) {
     const said = forecasts(caches, store.state);
     forecast.forEach((node, i) => setText(node, said[i]));
     setText(slots, slotSentence(store.state));
+    free.hidden = !holdsRows(store.state);
+    for (const button of back) button.disabled = Boolean(store.state.s.running);
     showFacts(facts, memoryFacts(store.state.y));
     frame.describe(caches.length ? `${caches.map((cache) => `${cache.name}: ${thousands(cache.used)} of ${thousands(cache.limit)} rows used`).join('; ')}. ${said[0]}` : 'Nothing is held yet.');
     frame.fillTable(['cache', 'rows used', 'limit', 'reserved', 'share used', 'bytes', 'kept as'], () => caches.map((cache) => (
@@ -45,6 +49,8 @@ function createMemoryPanel(root, isOpen) {
   return { frame, draw };
 }
 
+const BACK = { engineer: 'Give this session’s rows back', student: 'Free this conversation’s memory' };
+const holdsRows = ({ y }) => !store.guest && Boolean(y.slots?.[2]) && sum(y.used ?? []) > 0; // a recorded session holds none here
 const thousands = (number) => number.toLocaleString('en');
 const usedShare = (cache) => percent(cache.used, cache.limit);
 const cachesOf = (y) => (y.caches ?? []).map(([name, reserved, limit, bytes, dtype], i) => ({ name, reserved, limit, bytes, dtype, used: y.used[i] }));
@@ -53,14 +59,15 @@ const usedColour = ({ used, limit }) => (used >= limit ? 'rejected' : used >= NE
 function zone(caches, colours, name, ends, colour, shape = '') {
   const at = caches.map(ends);
   return {
-    type: 'bar', orientation: 'h', name, y: caches.map((cache) => cache.name), base: at.map(([low]) => low), x: at.map(([low, high]) => high - low), width: 0.62, hoverinfo: 'text', hovertext: caches.map(cacheText),
+    type: 'bar', orientation: 'h', name, y: caches.map((cache) => cache.name), base: at.map(([low]) => low), x: at.map(([low, high]) => high - low), width: 0.62, hoverinfo: 'text', hovertext: caches.map((cache) => cacheText(cache)),
     marker: { color: shape ? 'rgba(0,0,0,0)' : colour, line: { width: shape ? 1 : 0, color: colour }, pattern: { shape, fgcolor: colour, size: 6, solidity: 0.25 } },
   };
 }
 
 function cacheText(cache) {
   const kept = cache.reserved ? `${thousands(cache.reserved)} rows reserved: ${bytesText(cache.bytes)}, ${cache.dtype}` : 'nothing reserved at this moment';
-  return `<b>${cache.name}: ${thousands(cache.used)} of ${thousands(cache.limit)} rows (${usedShare(cache)})</b><br>${kept}`;
+  const { free, device } = store.state.y;
+  return `<b>${cache.name}: ${thousands(cache.used)} of ${thousands(cache.limit)} rows (${usedShare(cache)})</b><br>${kept}${free ? `<br>${bytesText(free)} free on ${escapeText(device)}` : ''}`;
 }
 
 function bytesText(bytes) {
@@ -91,7 +98,7 @@ const timeText = (seconds) => (seconds >= 5400 ? `${(seconds / 3600).toFixed(1)}
 function slotSentence({ y, s }) {
   if (!y.slots) return '';
   const [used, all, own] = y.slots;
-  const mine = own ? 'This session has a slot' : s.committed ? `Another session took this one’s slot: the next turn computes its ${thousands(s.committed)} rows again` : 'This session has no slot yet';
+  const mine = own ? 'This session has a slot' : s.committed ? `This session’s rows are not kept at this moment: the next turn computes all ${thousands(s.committed)} again` : 'This session has no slot yet';
   return `${'■'.repeat(Math.min(used, 32))}${'□'.repeat(Math.max(0, Math.min(all, 32) - used))} ${mine}; ${used} of ${all} slot${all === 1 ? ' is' : 's are'} in use.`;
 }
 
@@ -103,7 +110,7 @@ function memoryFacts(y) {
     ...caches.map((cache) => [`${cache.name} cache`, `${bytesText(cache.bytes)} reserved, ${bytesText((cache.bytes / cache.reserved) * cache.used)} of it holds rows; ${thousands(Math.round(cache.bytes / cache.reserved))} bytes a row, ${cache.dtype}`]),
     ['all slots', bytesText(slotBytes)],
     ['weights', draftWeights ? `${bytesText(weights)}, and ${bytesText(draftWeights)} of draft models` : bytesText(weights)],
-    ['device', y.device],
+    ['device', y.free ? `${y.device}, ${bytesText(y.free)} free` : y.device],
     ['graphs', y.graphs],
     ...(y.reads === null || y.reads === undefined ? [] : [['waits for the device', thousands(y.reads)]]),
   ];
