@@ -94,6 +94,24 @@ def test_regenerate_shows_the_same_answer_again_from_the_checkpoint(app: Running
     assert one.answer() == before and one.answers().count() == 2
     assert len([e for e in chat.session.trace if e.kind == "prefill"]) == prefills
     agrees(app, one)
+    gives_its_memory_back_and_answers_the_same(app, one)
+
+
+def gives_its_memory_back_and_answers_the_same(app: RunningApp, one: Tab) -> None:
+    chat, before = chat_of_tab(app, one), one.answer()
+    one.page.locator(".ds-fold > summary").first.click()
+    memory = one.page.locator("[data-panel=memory]")
+    back = memory.get_by_role("button", name="Give this session’s rows back")
+    back.click()
+    expect(one.page.locator("#status")).to_contain_text(f"{len(chat.session.committed)} rows was given back")
+    expect(memory.locator(".ds-slots")).to_contain_text("the next turn computes all")
+    expect(back).to_be_hidden()
+    assert chat.session.slot is None
+    one.page.locator("#regenerate").click()
+    one.page.wait_for_function("() => window.__draftscope.state.turn === 3", timeout=20_000)
+    settled(one)
+    assert one.answer() == before and chat.session.slot is not None
+    expect(back).to_be_enabled()
 
 
 def test_an_earlier_message_is_edited_in_its_own_words(app: RunningApp, one: Tab) -> None:

@@ -9,8 +9,8 @@ function createMemoryPanel(root, isOpen) {
     key: (c) => [{ name: 'used', shape: 'solid', colour: c.accepted }, { name: 'nearly full', shape: 'hatch', colour: c.overshoot }, { name: 'past the limit', shape: 'cross', colour: c.rejected }],
   });
   const slots = el('p', { class: 'ds-slots' });
-  const back = ['engineer', 'student'].map((level) => el('button', { type: 'button', class: `ds-button for-${level}`, text: BACK[level], onclick: () => trigger('clear', {}) }));
-  const free = el('div', { class: 'ds-choice', hidden: true }, ...back);
+  const back = ['engineer', 'student'].map((level) => el('button', { type: 'button', class: `ds-button for-${level}`, text: BACK[level], title: BACK_NOTE, onclick: () => trigger('clear', {}) }));
+  const free = el('div', { class: 'ds-scrub', hidden: true }, ...back);
   const facts = el('dl', { class: 'ds-facts for-engineer' });
   const forecast = ['engineer', 'student'].map((level) => el('p', { class: `ds-forecast for-${level}` }));
   frame.add(...forecast, slots, free, facts);
@@ -50,6 +50,7 @@ function createMemoryPanel(root, isOpen) {
 }
 
 const BACK = { engineer: 'Give this session’s rows back', student: 'Free this conversation’s memory' };
+const BACK_NOTE = 'Makes room for others. The next message computes the rows again, and answers the same.';
 const holdsRows = ({ y }) => !store.guest && Boolean(y.slots?.[2]) && sum(y.used ?? []) > 0; // a recorded session holds none here
 const thousands = (number) => number.toLocaleString('en');
 const usedShare = (cache) => percent(cache.used, cache.limit);
