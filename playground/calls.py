@@ -60,13 +60,15 @@ class Calls:
         *,
         resumes: bool = False,
         aside: bool = False,
-        here: bool = False,
+        here: Callable[[], bool] = lambda: False,
+        begin: Callable[[said.Messages], None] = lambda _: None,
         tell: Callable[[T], str] = lambda _: "",
     ) -> Future[T]:
-        """Run `work` when the engine is free, at once on a thread of its own (`aside`), or at once (`here`).
+        """Run `work` when the engine is free, at once on a thread of its own (`aside`), or at once (`here`, asked once
+        nothing else can begin).
 
-        `shows` makes the messages shown meanwhile, `message` goes back to its box if nothing came of it, and
-        `tell` puts the result into a sentence. Raises `Refused` while another call runs.
+        `shows` makes the messages shown meanwhile, which `begin` is told; `message` goes back to its box if nothing
+        came of it, and `tell` puts the result into a sentence. Raises `Refused` while another call runs.
         """
         future: Future[T] = Future()
         with self._lock:
@@ -79,14 +81,15 @@ class Calls:
             self.early, self.late = False, ""
             self.touched = time.monotonic()
             shown, phase = shows(view.messages), "checking" if aside else "waiting"
-            rate = view.tok_s if aside else None
+            rate, at_once = view.tok_s if aside else None, here()
             self._set(running=True, phase=phase, messages=shown, notice="", tok_s=rate, can_continue=False)
+        begin(shown)
         before = len(said.answered(view.messages))
         run = partial(self._run, work, message, before, future, tell)
         if aside:
             self._aside = threading.Thread(target=run, name="check", daemon=True)
             self._aside.start()
-        elif here:
+        elif at_once:
             run()
         else:
             self._worker.submit(self._sid, run)

@@ -65,7 +65,9 @@ class Conversation:
         self._calls = Calls(sid, worker, self._at_rest, lambda: self._rest.save(self._chat, self.options))
         self.stepping = Stepping(worker, lambda waiting: self._calls.update(waiting=waiting))
         """Whether its turns wait for their visitor, and where."""
-        self._callbacks = TurnCallbacks(self._calls, worker, self.stepping, self._drafter, lambda: self._chat)
+        self._callbacks = TurnCallbacks(
+            self._calls, worker, self.stepping, self._drafter, lambda: self._chat, self._rest.so_far
+        )
 
     @property
     def chat(self) -> ChatSession | None:
@@ -82,7 +84,10 @@ class Conversation:
         def turn() -> Turn:
             return self._finish(self._ready(options).send(message, **self._asks(options)))
 
-        return self._calls.start(turn, lambda messages: said.with_question(messages, message), message)
+        def shows(messages: said.Messages) -> said.Messages:
+            return said.with_question(messages, message)
+
+        return self._calls.start(turn, shows, message, begin=self._begins(options))
 
     def continue_turn(self, options: TurnOptions) -> Future[Turn]:
         """Queue more of the last answer, or after a rewind its beginning.
@@ -93,7 +98,7 @@ class Conversation:
         def turn() -> Turn:
             return self._finish(self._ready(options).continue_turn(**self._asks(options)))
 
-        return self._calls.start(turn, said.resumed, resumes=True)
+        return self._calls.start(turn, said.resumed, resumes=True, begin=self._begins(options))
 
     def regenerate(self, options: TurnOptions) -> Future[Turn]:
         """Queue another answer to the last message. Raises `Refused` before the first message or while busy."""
@@ -102,7 +107,7 @@ class Conversation:
             return self._finish(self._ready(options).regenerate(**self._asks(options)))
 
         self._require_messages()
-        return self._calls.start(turn, said.again)
+        return self._calls.start(turn, said.again, begin=self._begins(options))
 
     def edit(self, number: int, message: str, options: TurnOptions) -> Future[Turn]:
         """Queue another user message `number`, counted from 0, in place of what stands there and after it.
@@ -115,7 +120,9 @@ class Conversation:
 
         self._require_messages()
         check_number("Message", number, 0, len(said.questions(self._calls.view.messages)) - 1)
-        return self._calls.start(turn, lambda messages: said.edited(messages, number, message))
+        return self._calls.start(
+            turn, lambda messages: said.edited(messages, number, message), begin=self._begins(options)
+        )
 
     def clear(self) -> Future[None]:
         """Forget messages and rows; settings and figures stay. Raises `Refused` while a turn runs."""
@@ -150,9 +157,9 @@ class Conversation:
         return self._calls.start(lambda: give_back(self._chat), tell=told)
 
     def show_branch(self, node: int, engine: Engine | None) -> Future[str]:
-        """Show the path to a stored message, at once; the caches follow with the next message, as the notice says.
+        """Show the path to a stored message; the caches follow with the next message, as the notice says.
 
-        Raises `Refused` while a turn runs.
+        In the line like what else changes a chat, and at once where there is none. Raises `Refused` while a turn runs.
         """
 
         def show() -> str:
@@ -162,7 +169,7 @@ class Conversation:
             self._calls.update(outcome=None)
             return said_so
 
-        return self._calls.start(show, here=True, tell=str)
+        return self._calls.start(show, here=lambda: self._chat is None, tell=str)
 
     def revive(self, kept: Kept, options: TurnOptions, how: str, engine: Engine | None) -> None:
         """Show what was kept of it; the next turn goes on from there. For one that is new."""
@@ -256,6 +263,9 @@ class Conversation:
             rest: dict[str, object] = {"outcome": None, "messages": messages, "can_continue": can, "notice": notice}
             # A message that waits in the line is for the next engine: it stays in sight, with its answer to come.
             self._calls.revise(lambda view: {"outcome": None} if view.running else rest)
+
+    def _begins(self, options: TurnOptions) -> Callable[[said.Messages], None]:
+        return lambda messages: self._rest.begin(messages, options)
 
     def _require_messages(self) -> None:
         if not self._calls.view.messages:

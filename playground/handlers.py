@@ -237,9 +237,8 @@ class Handlers:
         chat = None if conversation is None else conversation.chat
         if conversation is None or chat is None:
             return ""
-        kept = self._service.keeper.load(conversation.sid)
         trace, tokenizer = chat.session.trace, chat.session.engine.tokenizer
-        name = trace_name(kept.talk.name if kept else "", trace.header.checkpoint)
+        name = trace_name(self._service.keeper.name_of(conversation.sid), trace.header.checkpoint)
         packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True))
         return json.dumps({"name": name, "data": packed.decode("ascii")})
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from playground.limits import TurnOptions
 from playground.reach import reachable_by_others
 from playground.settings import KEEP_NOTHING, Settings
-from playground.store import Store, StoreError, StoreFull, Talk, open_store
+from playground.store import Begun, Said, Store, StoreError, StoreFull, Talk, open_store
 from playground.store.transcripts import path_of, transcript_of
 
 if TYPE_CHECKING:
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
 PASSING_S = 2 * 3600.0
 """Seconds after its last change that a conversation is forgotten where nothing is kept on the disk."""
+DELETED_S = 3600.0
+"""Seconds for which a deletion can be undone; the app's end takes what was deleted along too."""
 UNEXPECTED = "Something went wrong while the conversation was being kept; the server's log has the details."
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,42 @@ class Keeper:
         self.on_disk = on_disk
         self.notice = notice or store.notice
         """A sentence on what was found at the start, or ''."""
-        self.trouble = ""
-        """Why the latest change could not be kept, or ''."""
+        self.full = ""
+        """That nothing more fits, which concerns everyone, or ''."""
         self.began = time.time()
         """Seconds since 1970: what changed last before this was kept by an earlier start."""
 
-    def save(self, sid: str, chat: ChatSession, options: TurnOptions | None) -> str:
-        """Keep what the chat shows now, and its settings. Returns why that could not be done, or ''."""
+    def begin(self, sid: str, messages: Collection[Message], options: TurnOptions) -> Begun | None:
+        """A turn begins, and a page shows `messages`, the answer to come left out: keep them, should the program end
+        before the turn. None where that cannot be done; the end of the turn will say why."""
+        path = [Said(role, text) for role, text in messages]  # type: ignore[arg-type]  # the store checks
+        settings = _settings(options)
+        try:
+            return self._with_room(sid, lambda: self.store.begin(sid, path, system=options.system, settings=settings))
+        except StoreError as error:
+            log.warning("the beginning of a turn could not be kept: %s", error)
+        except Exception:
+            log.exception("the beginning of a turn could not be kept")
+        return None
+
+    def so_far(self, sid: str, begun: Begun, text: str) -> Begun:
+        """Keep what has been said of the answer of a turn that `begin` kept."""
+        try:
+            return self.store.so_far(sid, begun, text)
+        except StoreError as error:
+            log.warning("the beginning of an answer could not be kept: %s", error)
+            return begun
+
+    def take_back(self, sid: str, begun: Begun) -> None:
+        """The turn ended before a chat took it up: nothing of it is kept."""
+        try:
+            self.store.take_back(sid, begun)
+        except StoreError as error:
+            log.warning("a turn that never was is still kept: %s", error)
+
+    def save(self, sid: str, chat: ChatSession, options: TurnOptions | None, begun: Begun | None = None) -> str:
+        """Keep what the chat shows now, and its settings, in place of what was kept of the turn when it had `begun`.
+        Returns why that could not be done, or ''."""
         settings: Mapping[str, Any] = {} if options is None else _settings(options)
         try:
             if sid not in self.store:
@@ -75,17 +108,15 @@ class Keeper:
             origins, drafting = _made(chat)
             path = path_of(chat.transcript, str(chat.engine.checkpoint.id), origins=origins, drafting=drafting)
             system = chat.transcript.system or ""
-            self._with_room(
-                sid, lambda: self.store.save_path(sid, path, system=system, settings=dict(settings) or None)
-            )
-            self.trouble = ""
+            kept = {"system": system, "settings": dict(settings) or None, "instead": begun}
+            self._with_room(sid, lambda: self.store.save_path(sid, path, **kept))  # type: ignore[arg-type]
         except StoreError as error:
             log.warning("a conversation could not be kept: %s", error)
-            self.trouble = str(error)
+            return str(error)
         except Exception:
             log.exception("a conversation could not be kept")
-            self.trouble = UNEXPECTED
-        return self.trouble
+            return UNEXPECTED
+        return ""
 
     def load(self, sid: str) -> Kept | None:
         """The conversation of `sid`; None when none is kept."""
@@ -104,27 +135,42 @@ class Keeper:
         """Keep a conversation from elsewhere, as changed now. Raises `StoreError`."""
         self._with_room(sid, lambda: self.store.add(sid, replace(talk, updated=time.time())))
 
-    def _with_room(self, sid: str, write: Callable[[], object]) -> None:
-        """Write; in a memory that many share, what is longest unchanged makes room. Raises `StoreError`."""
+    def name_of(self, sid: str) -> str:
+        """The name of a conversation; '' where it has none, or none is kept."""
+        try:
+            return self.store.name_of(sid)
+        except StoreError as error:
+            log.warning("a conversation's name could not be read: %s", error)
+            return ""
+
+    def _with_room(self, sid: str, write: Callable[[], T]) -> T:
+        """Write. What was deleted makes room at once, and in a memory that many share then what is longest unchanged.
+        Raises `StoreError`."""
         while True:
             try:
-                write()
-                return
-            except StoreFull:
-                if self.on_disk or not self.store.make_room(but=sid):
+                written = write()
+            except StoreFull as error:
+                if not self.store.purge() and (self.on_disk or not self.store.make_room(but=sid)):
+                    self.full = str(error)
                     raise
+            else:
+                self.full = ""
+                return written
 
     def sweep(self, live: Collection[str]) -> None:
-        """Where nothing is kept on the disk: forget what nobody has changed for long, except for `live`."""
-        if self.on_disk:
-            return
+        """Forget for good what was deleted long ago; where nothing is kept on the disk, what nobody has changed for
+        long too, except for `live`."""
         try:
-            self.store.expire(PASSING_S, live)
+            self.store.purge(DELETED_S)
+            if not self.on_disk:
+                self.store.expire(PASSING_S, live)
         except StoreError as error:
             log.warning("old conversations could not be forgotten: %s", error)
 
     def close(self) -> None:
-        """Harmless when closed."""
+        """What was deleted is gone for good. Harmless when closed."""
+        with suppress(StoreError):
+            self.store.purge()
         self.store.close()
 
 
@@ -141,7 +187,9 @@ def open_keeper(settings: Settings) -> Keeper:
     if settings.data == KEEP_NOTHING or (settings.data_folder is None and reachable_by_others(settings)):
         return passing_keeper()
     try:
-        return Keeper(open_store(settings.data_folder))
+        store = open_store(settings.data_folder)
+        store.purge()  # what was deleted before an end that could not see to it
+        return Keeper(store)
     except StoreError as error:
         log.warning("conversations are not kept: %s", error)
         return passing_keeper(str(error))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TurnCallbacks:
-    """Of one conversation; `chat` gives the `ChatSession` whose turn runs."""
+    """Of one conversation; `chat` gives the `ChatSession` whose turn runs, `so_far` is told what it has said by now."""
 
     def __init__(
         self,
@@ -28,6 +28,7 @@ class TurnCallbacks:
         stepping: Stepping,
         drafter: DrafterChoice,
         chat: Callable[[], ChatSession | None],
+        so_far: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.rate = Rate()
         """Of the turn that runs, or ran last."""
@@ -36,6 +37,7 @@ class TurnCallbacks:
         self._stepping = stepping
         self._drafter = drafter
         self._chat = chat
+        self._so_far = so_far
 
     def begin(self) -> dict[str, Any]:
         """A turn begins: its keywords."""
@@ -66,6 +68,7 @@ class TurnCallbacks:
 
     def _between_bursts(self) -> None:
         """Let the other conversations have a burst each, then put a change of drafter into effect."""
+        self._so_far(self._calls.view.messages[-1][1])
         if not self._calls.stopping:
             self._worker.give_way()
         try:

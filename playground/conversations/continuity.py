@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     from engine.chat import ChatSession
     from playground.keeper import Keeper, Kept
     from playground.limits import TurnOptions
+    from playground.store import Begun
 
+SO_FAR_S = 5.0
+"""Seconds between two savings of an answer under way."""
 BRANCH = "This branch"
 NOT_KEPT = "This conversation has no branches yet; send a message first."
 
@@ -39,6 +43,8 @@ class Continuity:
         self._resume: Callable[[Engine], Transcript] | None = None
         self._how = ""
         self._saving = threading.Lock()
+        self._begun: Begun | None = None
+        self._begun_s = 0.0
 
     @property
     def waits(self) -> bool:
@@ -81,12 +87,32 @@ class Continuity:
         """Nothing waits any more."""
         self.messages, self._resume, self.moved = (), None, False
 
-    def save(self, chat: ChatSession | None, options: TurnOptions | None) -> str:
-        """Keep what `chat` shows. Returns why that could not be done, or ''."""
-        if chat is None or self._keeper is None:
-            return ""
+    def begin(self, messages: said.Messages, options: TurnOptions) -> None:
+        """A turn begins, and a page shows `messages`: they are kept already, should the program end before the turn."""
         with self._saving:
-            return "" if self.gone else self._keeper.save(self._sid, chat, options)
+            if self._keeper is not None and not self.gone:
+                path = messages[:-1] if messages[-1:] == (said.COMING,) else messages
+                self._begun, self._begun_s = self._keeper.begin(self._sid, path, options), time.monotonic()
+
+    def so_far(self, text: str) -> None:
+        """The answer under way says `text` by now, which is kept every few seconds."""
+        if time.monotonic() - self._begun_s < SO_FAR_S:
+            return
+        with self._saving:
+            if self._keeper is not None and self._begun is not None and not self.gone:
+                self._begun, self._begun_s = self._keeper.so_far(self._sid, self._begun, text), time.monotonic()
+
+    def save(self, chat: ChatSession | None, options: TurnOptions | None) -> str:
+        """Keep what `chat` shows, in place of what was kept of its turn. Returns why that could not be done, or ''."""
+        with self._saving:
+            begun, self._begun = self._begun, None
+            if self._keeper is None or self.gone:
+                return ""
+            if chat is not None:
+                return self._keeper.save(self._sid, chat, options, begun)
+            if begun is not None:
+                self._keeper.take_back(self._sid, begun)
+            return ""
 
     def forget(self) -> None:
         """Nothing is kept from now on. Waits for a save that has begun: it would bring back what is then deleted."""

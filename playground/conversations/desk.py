@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from playground.conversations.files import file_of, talk_of
 from playground.conversations.tree import tree_of
 from playground.exchange.errors import ExchangeError
+from playground.keeper import DELETED_S
 from playground.limits import Refused
 from playground.names import short_reference
 from playground.reach import reachable_by_others
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 MOST_OWN = 200
 """Ids that a browser may name."""
 LISTED = 100
+SWITCH_S = 5.0
+"""How long an answer waits for a branch to be shown: others may be using the engine."""
 NOTHING_YET = "Nothing of this conversation is kept yet; send a message first."
 ON_DISK = "Kept on this machine, for its user alone."
 ON_SERVER = "Kept on this server; only who has a conversation's id can open it, and this list shows this browser’s own."
@@ -50,6 +53,8 @@ class Desk:
             "look": self.look,
             "rename": self.rename,
             "delete": self.delete,
+            "restore": self.restore,
+            "forget": self.forget,
             "switch": self.switch,
             "export": self.export,
             "import": self.take,
@@ -69,7 +74,7 @@ class Desk:
         return {
             "lines": [self._line(line, asked["sid"]) for line in lines[:LISTED]],
             "more": len(lines) > LISTED,
-            "note": self._note(),
+            "note": self._note(asked["sid"]),
             "own": self._shared,
             "shown": self._shown(asked["sid"]),
         }
@@ -78,17 +83,29 @@ class Desk:
         """Give the conversation `id` another `name`; '' takes it away."""
         sid = self._kept(asked)
         self._service.keeper.store.rename(sid, asked.get("name"))  # type: ignore[arg-type]  # it checks
-        return self.look(asked) | {"said": f"Renamed: “{self._service.keeper.store.load(sid).title}”."}
+        return self.look(asked) | {"said": f"Renamed: “{self._service.keeper.store.summary_of(sid).title}”."}
 
     def delete(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Forget the conversation `id` with all its branches; a turn of it that runs is stopped."""
-        sid = self._kept(asked)
-        title = self._service.keeper.store.load(sid).title
-        gone = sid == asked["sid"]
+        """Put the conversation `id` away with all its branches, for a while; a turn of it that runs is stopped."""
+        sid, store = self._kept(asked), self._service.keeper.store
+        title = store.summary_of(sid).title
+        store.put_away(sid)  # first, so that nobody brings it back to life in between
         self._service.registry.drop(sid)
+        told = {"said": f"Deleted: “{title}”.", "deleted": {"id": sid, "title": title, "seconds": DELETED_S}}
+        return {"gone": True} | told if sid == asked["sid"] else self.look(asked) | told
+
+    def restore(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Undo the deletion of `id`, which is answered as `restored`."""
+        sid, store = str(asked.get("id")), self._service.keeper.store
+        store.bring_back(sid)
+        return self.look(asked) | {"restored": sid, "said": f"Back again: “{store.summary_of(sid).title}”."}
+
+    def forget(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Forget the conversation `id` for good; one that was deleted needs no more waiting then."""
+        sid = str(asked.get("id"))
         self._service.keeper.store.delete(sid)
-        said = f"Deleted for good, with all its branches: “{title}”."
-        return {"gone": True, "said": said} if gone else self.look(asked) | {"said": said}
+        self._service.registry.drop(sid)
+        return self.look(asked) | {"said": "Gone for good, with all its branches."}
 
     def switch(self, asked: dict[str, Any]) -> dict[str, Any]:
         """Show the branch that ends with the message `node`."""
@@ -96,7 +113,10 @@ class Desk:
         node = asked.get("node")
         if type(node) is not int:
             raise StoreError("The conversation has no such branch; open it again from the list.")
-        talk.show_branch(node, self._service.engine).result()  # the status line says what it costs
+        try:
+            talk.show_branch(node, self._service.engine).result(SWITCH_S)  # the status line says what it costs
+        except TimeoutError:
+            return self.look(asked) | {"said": "The branch is shown as soon as the engine is free."}
         return self.look(asked)
 
     def export(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -142,10 +162,10 @@ class Desk:
             "here": line.sid == shown,
         }
 
-    def _note(self) -> str:
-        keeper = self._service.keeper
+    def _note(self, shown: str) -> str:
+        keeper, unkept = self._service.keeper, self._service.registry.get(shown).view().unkept
         if keeper.on_disk:
             note = ON_SERVER if self._shared else ON_DISK
         else:
             note = OFF if self._off else IN_MEMORY
-        return " ".join(part for part in (keeper.notice, keeper.trouble, note) if part)
+        return " ".join(part for part in (keeper.notice, keeper.full or unkept, note) if part)

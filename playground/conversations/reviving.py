@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from playground.keeper import Keeper, Kept
 
 RESTARTED, OPENED = "Restored after a restart", "Opened again"
+CUT = "The last answer was cut off before its end, so {again}"
+"""Begins the sentence about a conversation whose last turn did not live to its end."""
 
 
 def revived(
@@ -25,9 +27,18 @@ def revived(
     if kept is None:
         return None
     talk = make(sid)
-    how = RESTARTED if kept.talk.updated < keeper.began else OPENED
+    how = _cut(kept) if kept.talk.answering else RESTARTED if kept.talk.updated < keeper.began else OPENED
     talk.revive(kept, options_of(kept, settings), how, engine)
     return talk
+
+
+def _cut(kept: Kept) -> str:
+    path = kept.talk.path
+    answered = bool(path) and path[-1].said.role == "assistant"
+    again = "Regenerate answers again" if answered else "Continue or Regenerate answers again"
+    if any(node.parent == path[-1].id for node in kept.talk.nodes) if path else False:
+        again += " (what had been said of it is a branch under Conversations)"
+    return CUT.format(again=again)
 
 
 def options_of(kept: Kept, settings: Settings) -> TurnOptions:

@@ -101,11 +101,16 @@ def so_far(connection: sqlite3.Connection, sid: str, begun: Begun, text: str, no
     return replace(begun, answer=replace(begun.answer, said=said))
 
 
-def take_back(connection: sqlite3.Connection, sid: str, begun: Begun) -> None:
-    """As if the turn had never begun; a conversation that began with it stays, without a message."""
+def take_back(connection: sqlite3.Connection, sid: str, begun: Begun, *, stays: bool) -> bool:
+    """As if the turn had never begun: a conversation that began with it goes too, unless it `stays` for what came of
+    the turn. Returns whether it is there."""
+    if begun.fresh and not stays:
+        connection.execute("DELETE FROM conversations WHERE sid = ?", (sid,))
+        return False
     connection.execute("UPDATE conversations SET current = ?, answering = 0 WHERE sid = ?", (begun.former, sid))
     for id_ in reversed(begun.added):
         rows.remove(connection, sid, id_)
+    return True
 
 
 def _parent(connection: sqlite3.Connection, node: int | None) -> int | None:

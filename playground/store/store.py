@@ -92,11 +92,8 @@ class Store(Leaving):
         with self._db.write() as connection:
             before = connection.total_changes
             require(connection, sid)
-            if instead is not None:
-                take_back(connection, sid, instead)
-                if instead.fresh and not path:
-                    connection.execute("DELETE FROM conversations WHERE sid = ?", (sid,))
-                    return None
+            if instead is not None and not take_back(connection, sid, instead, stays=bool(path)):
+                return None
             old = current_of(connection, sid)
             node = place(connection, sid, path, old, self._clock())
             if node != old:
@@ -138,6 +135,12 @@ class Store(Leaving):
             begun = so_far(connection, sid, begun, clean(text), self._clock())
             require_room(connection, sid)
         return begun
+
+    def take_back(self, sid: str, begun: Begun) -> None:
+        """A turn ended before it could begin: as if nothing of it had been kept."""
+        with self._db.write() as connection:
+            require(connection, sid)
+            take_back(connection, sid, begun, stays=False)
 
     def name_of(self, sid: str) -> str:
         """Its name alone, '' where it has none or is not kept."""

@@ -103,13 +103,62 @@ def test_a_late_call_for_the_conversation_that_was_left_gives_way_to_the_one_tha
     left.stop()
 
 
+def test_a_branch_that_is_chosen_while_another_model_takes_over_is_the_one_that_is_shown(
+    app: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former engine's chats end in the line: between finding the branch and showing it, if that were outside."""
+    talk = app.registry.new()
+    talk.send("one", SHORT).result(5)
+    talk.edit(0, "another", SHORT).result(5)
+    leaf = app.keeper.store.branches(talk.sid)[0].leaf
+    found, go_on = threading.Event(), threading.Event()
+    switch = app.keeper.switch
+
+    def slow(*given: Any) -> Any:
+        kept = switch(*given)
+        found.set()
+        go_on.wait(5)
+        return kept
+
+    monkeypatch.setattr(app.keeper, "switch", slow)
+    asked = threading.Thread(target=lambda: talk.show_branch(leaf, app.engine).result(5))
+    asked.start()
+    assert found.wait(5)
+    over = threading.Event()
+    app.worker.submit("engine", lambda: (app.registry.drop_chats(), over.set()), alone=True)  # type: ignore[func-returns-value, arg-type, return-value]
+    over.wait(0.3)
+    go_on.set()
+    asked.join(5)
+    assert over.wait(5) and talk.chat is None
+    assert talk.view().messages[0] == ("user", "one")
+
+
+def test_a_branch_waits_for_the_engine_no_longer_than_an_answer_may(
+    app: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = app.registry.new()
+    talk.send("one", SHORT).result(5)
+    leaf = app.keeper.store.branches(talk.sid)[0].leaf
+    monkeypatch.setattr("playground.conversations.desk.SWITCH_S", 0.05)
+    others = threading.Event()
+    app.worker.submit("another", lambda: others.wait(5) and None)
+    answer = Desk(app).answer({"sid": talk.sid, "do": "switch", "node": leaf})
+    assert "as soon as the engine is free" in answer["said"] and talk.view().running
+    others.set()
+    deadline = time.monotonic() + 5
+    while talk.view().running and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert talk.view().notice.startswith("This branch: ")
+
+
 def test_what_could_not_be_kept_can_be_cleared_after_another_model_was_loaded(
     app: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise StoreError("The disk is full.")
 
-    monkeypatch.setattr(app.keeper.store, "create", full)
+    for writes in ("begin", "create"):
+        monkeypatch.setattr(app.keeper.store, writes, full)
     talk = app.registry.new()
     talk.send("one", SHORT).result(5)
     assert talk.view().unkept == "The disk is full."

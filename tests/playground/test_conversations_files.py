@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from playground.conversations.desk import Desk
 from playground.conversations.files import LARGEST, file_of, talk_of
 from playground.conversations.tree import tree_of
 from playground.exchange import ExchangeError
+from playground.handlers import Handlers
 from playground.store import Node, Said, Talk
 from playground.store.transcripts import spells
 from tests.playground.kept import OPTIONS, Start, packed, said
@@ -115,3 +117,15 @@ def test_ids_that_do_not_say_the_text_are_not_believed(tiny_engine: Any) -> None
     ):
         assert not spells(vocabulary, wrong)
     chat.session.close()
+
+
+def test_a_trace_is_named_without_reading_the_conversation(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start()
+    sid = said(app, "one")
+    app.keeper.store.rename(sid, "A long talk")
+
+    def load(*_: object) -> None:
+        raise AssertionError("all of it is read")
+
+    monkeypatch.setattr(app.keeper.store, "load", load)
+    assert json.loads(Handlers(app).trace_file([sid]))["name"].startswith("draftscope-trace-a-long-talk-")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 
 from playground.conversations.desk import IN_MEMORY, ON_DISK, ON_SERVER, Desk
-from playground.keeper import open_keeper, passing_keeper
+from playground.keeper import DELETED_S, open_keeper, passing_keeper
 from playground.limits import Refused, TurnOptions
 from playground.settings import Settings
-from tests.playground.kept import Start, said
+from playground.store import StoreError, StoreFull, open_store
+from tests.playground.kept import OPTIONS, Start, said
 
 # --- where -----------------------------------------------------------------------------------------------------------
 
@@ -115,7 +117,7 @@ def test_rename_and_delete(start: Start) -> None:
     assert "characters" in desk.answer({"sid": sid, "do": "rename", "name": "x" * 200})["error"]
     assert "must be text" in desk.answer({"sid": sid, "do": "rename", "name": 7})["error"]
     answer = desk.answer({"sid": sid, "do": "delete", "id": other})
-    assert answer["said"] == "Deleted for good, with all its branches: “a name”."
+    assert answer["said"] == "Deleted: “a name”." and answer["deleted"]["id"] == other
     assert [line["id"] for line in answer["lines"]] == [sid]
     with pytest.raises(Refused):
         app.registry.get(other)
@@ -123,6 +125,69 @@ def test_rename_and_delete(start: Start) -> None:
     for do in ("rename", "delete", "export"):
         assert "No conversation of this id" in desk.answer({"sid": sid, "do": do, "id": other, "name": ""})["error"]
     assert desk.answer({"sid": sid, "do": "nothing"}) == {"error": "That is not known here."}
+
+
+def test_a_deletion_can_be_undone_until_it_is_gone_for_good(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start()
+    sid, other = said(app, "one"), said(app, "two")
+    desk, before = Desk(app), app.registry.get(other).view().messages
+    desk.answer({"sid": sid, "do": "delete", "id": other})
+    assert desk.look({"sid": sid, "search": "two"})["lines"] == []
+    app.keeper.sweep([])
+    answer = desk.answer({"sid": sid, "do": "restore", "id": other})
+    assert (answer["restored"], answer["said"]) == (other, "Back again: “two”.")
+    assert [line["id"] for line in answer["lines"]] == [other, sid]
+    assert app.registry.get(other).view().messages == before
+    desk.answer({"sid": sid, "do": "delete", "id": other})
+    answer = desk.answer({"sid": sid, "do": "forget", "id": other})
+    assert answer["said"] == "Gone for good, with all its branches." and len(answer["lines"]) == 1
+    assert "gone for good already" in desk.answer({"sid": sid, "do": "restore", "id": other})["error"]
+    desk.answer({"sid": sid, "do": "delete"})
+    monkeypatch.setattr(app.keeper.store, "_clock", lambda: time.time() + DELETED_S + 1)
+    app.keeper.sweep([])
+    assert "gone for good already" in desk.answer({"sid": said(app, "three"), "do": "restore", "id": sid})["error"]
+
+
+def test_what_was_deleted_is_gone_with_the_end_of_the_app(start: Start, tmp_path: Path) -> None:
+    app = start()
+    sid, other = said(app, "one"), said(app, "unforgettable")
+    Desk(app).delete({"sid": sid, "id": other})
+    start()
+    assert b"unforgettable" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    with closing(open_store(tmp_path / "killed")) as store:  # its program ended without a word
+        store.create(other)
+        store.put_away(other)
+    with (
+        closing(open_keeper(Settings(data=str(tmp_path / "killed")))) as keeper,
+        pytest.raises(StoreError, match="gone for good already"),
+    ):
+        keeper.store.bring_back(other)
+
+
+def test_trouble_with_one_conversation_is_told_to_its_visitor_alone_and_a_full_disk_to_all(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = start()
+    sid, other = said(app, "one"), said(app, "two")
+    desk, save = Desk(app), app.keeper.store.save_path
+
+    def refuse(at: str, *given: Any, **more: Any) -> Any:
+        if at == sid:
+            raise trouble
+        return save(at, *given, **more)
+
+    monkeypatch.setattr(app.keeper.store, "save_path", refuse)
+    trouble = StoreError("This one is too long.")
+    app.registry.get(sid).send("more", OPTIONS).result(5)
+    for _ in range(2):
+        assert desk.look({"sid": sid})["note"] == f"This one is too long. {ON_DISK}"
+        assert desk.look({"sid": other})["note"] == ON_DISK
+        app.registry.get(other).send("more", OPTIONS).result(5)  # does not take the other one's trouble away
+    trouble = StoreFull("There is no room.")
+    app.registry.get(sid).send("more", OPTIONS).result(5)
+    assert {desk.look({"sid": each})["note"] for each in (sid, other)} == {f"There is no room. {ON_DISK}"}
+    app.registry.get(other).send("more", OPTIONS).result(5)
+    assert desk.look({"sid": other})["note"] == ON_DISK
 
 
 def test_a_running_conversation_that_is_deleted_ends_and_is_not_kept_again(start: Start) -> None:

@@ -97,8 +97,23 @@ def test_what_cannot_be_kept_is_told_and_stops_nobody(engine, keeper, monkeypatc
     monkeypatch.setattr(keeper.store, "save_path", refuse)
     chat = ChatSession(engine)
     chat.send("The quick brown fox", 8)
-    keeper.save(SID, chat, None)
-    assert keeper.trouble == "The disk is full."
+    assert keeper.save(SID, chat, None) == "The disk is full."
     monkeypatch.undo()
-    keeper.save(SID, chat, None)
-    assert keeper.trouble == ""
+    assert keeper.save(SID, chat, None) == ""
+
+
+def test_what_was_deleted_makes_room_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("playground.store.database.LARGEST_BYTES", 400_000)
+    talk = Talk(nodes=(Node(1, None, Said("user", "x" * 60_000)), Node(2, 1, Said("assistant", "y"))), current=2)
+    with closing(open_store(tmp_path)) as disk:
+        keeper = Keeper(disk)
+        with pytest.raises(StoreFull):
+            deque((keeper.add(f"{i:032x}", talk) for i in range(20)), maxlen=0)
+        assert keeper.full.startswith("There is no room")
+        kept = [line.sid for line in disk.list_conversations(all=True)]
+        for sid in kept[:2]:
+            disk.put_away(sid)
+        keeper.add("f" * 32, talk)
+        assert keeper.full == "" and "f" * 32 in disk
+        with pytest.raises(StoreError, match="gone for good already"):
+            disk.bring_back(kept[0])

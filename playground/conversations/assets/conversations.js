@@ -7,18 +7,20 @@ const file = el('input', { type: 'file', accept: '.json,.md,application/json,tex
 const shownActs = el('div', { class: 'dm-row' },
   button('Download JSON', 'Download what is shown as JSON, with all branches', () => save('json'), 'json'),
   button('Download Markdown', 'Download what is shown as Markdown', () => save('markdown'), 'markdown'));
+const undo = createUndo(bringBack, forget);
 const fold = el('details', { class: 'dc-fold', ontoggle: () => { if (fold.open) look(); } },
   el('summary', {}, el('span', { text: 'Conversations' }), count),
   el('div', { class: 'dm-stack' },
     el('section', { 'aria-label': 'Branches of this conversation' }, el('h3', { text: 'Branches of this conversation' }), branches, shownActs),
     el('section', { 'aria-label': 'All conversations' }, el('h3', { text: 'All conversations' }),
       el('div', { class: 'dm-row' }, search, button('New', 'Begin a new conversation', () => open(''), 'new'), button('Open a file…', 'Open a file of a conversation', () => file.click(), 'file'), file),
-      list, more, note),
-    said));
+      el('div', { class: 'dm-row dc-told' }, said, undo.node),
+      list, more, note)));
 root.replaceChildren(fold);
 const state = { sid: '', version: -1, drawn: '', answer: null, timer: 0, asked: 0 };
-let begun;
-const session = new Promise((resolve) => { begun = resolve; }); // what is asked before the page has its session waits for it
+let begun, session;
+const noSession = () => { session = new Promise((resolve) => { begun = resolve; }); }; // what is asked meanwhile waits for the page's next one
+noSession();
 const desk = { renaming: null, open, edit, rename, remove };
 
 async function call(what) {
@@ -34,6 +36,8 @@ async function call(what) {
   if (sid !== state.sid) return null; // another conversation was opened meanwhile
   if (answer.error || what.do !== 'look') setText(said, answer.error ?? answer.said ?? ''); // a look says nothing, and leaves what was said
   if (answer.error) return null;
+  if (what.do !== 'look') undo.drop();
+  if (what.do === 'rename' && desk.renaming === what.id) desk.renaming = null; // a name that was refused stays in its box
   if (answer.lines && number === state.asked) draw(answer);
   return answer;
 }
@@ -42,18 +46,21 @@ function later() { clearTimeout(state.timer); state.timer = setTimeout(look, 200
 
 function draw(answer) {
   if (answer.own) rememberId(state.sid);
-  const drawn = JSON.stringify([answer, desk.renaming]);
+  const drawn = JSON.stringify([answer, desk.renaming, search.value]);
   if (drawn === state.drawn) return;
   Object.assign(state, { drawn, answer });
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
   const { shown, lines } = answer;
   setText(count, shown ? shown.title : '');
-  branches.replaceChildren(...(shown ? treeOf(shown.branches, go) : [el('p', { class: 'dm-quiet', text: 'It is kept from its first answer on; its branches will stand here.' })]));
+  branches.replaceChildren(...(shown ? treeOf(shown.branches, go) : [el('p', { class: 'dm-quiet', text: 'It is kept from its first message on; its branches will stand here.' })]));
   for (const each of shownActs.children) each.disabled = !shown;
-  const none = search.value ? 'Nothing in names and messages contains this.' : 'No conversation is kept yet.';
-  list.replaceChildren(...(lines.length ? lines.map((line) => lineOf(line, desk)) : [el('li', { class: 'dm-quiet', text: none })]));
   setText(more, answer.more ? `The latest ${lines.length} are listed; search for others.` : '');
   setText(note, answer.note);
+  const typing = desk.renaming && list.querySelector(`[data-id="${CSS.escape(desk.renaming)}"] .dc-name`);
+  if (typing && state.searched === search.value) return; // a name is being typed: its box, and the lines around it, stay as they are
+  state.searched = search.value;
+  const none = search.value ? 'Nothing in names and messages contains this.' : 'No conversation is kept yet.';
+  list.replaceChildren(...(lines.length ? lines.map((line) => lineOf(line, desk)) : [el('li', { class: 'dm-quiet', text: none })]));
   const box = list.querySelector('.dc-name');
   if (box && desk.renaming !== state.focusedName) { state.focusedName = desk.renaming; box.focus(); box.select(); }
   else if (focused) root.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
@@ -67,16 +74,27 @@ function edit(id) {
   if (!id && before) list.querySelector(`[data-key="${CSS.escape(`rename-${before}`)}"]`)?.focus();
 }
 async function rename(line, name) {
-  desk.renaming = null;
-  if (!await call({ do: 'rename', id: line.id, name })) draw(state.answer);
+  if (!await call({ do: 'rename', id: line.id, name })) return;
   list.querySelector(`[data-key="${CSS.escape(`rename-${line.id}`)}"]`)?.focus();
 }
 async function remove(line) {
   const answer = await call({ do: 'delete', id: line.id });
   if (!answer) return;
   forgetId(line.id);
-  search.focus();
-  if (answer.gone) open('', true);
+  undo.offer(answer.deleted, Boolean(answer.gone));
+  if (!answer.gone) return;
+  noSession();
+  open('', true);
+}
+async function bringBack(id, wasShown) {
+  if (state.answer?.own) rememberId(id);
+  const answer = await call({ do: 'restore', id });
+  if (!answer) { forgetId(id); undo.drop(); return; }
+  if (wasShown) open(id, true);
+  else root.querySelector(`[data-key="${CSS.escape(`open-${id}`)}"]`)?.focus();
+}
+async function forget(id) {
+  if (await call({ do: 'forget', id })) search.focus();
 }
 async function go(node) {
   if (await call({ do: 'switch', node })) trigger('input');

@@ -1,5 +1,4 @@
-// The list of conversations: open one, give it a name, delete it after a second press.
-const SURE_MS = 5000;
+// The list of conversations: open one, give it a name, delete it, and have it back.
 const whenOf = (seconds) => {
   const then = new Date(1000 * seconds), today = new Date().toDateString() === then.toDateString();
   return today ? `today ${then.toLocaleTimeString([], { timeStyle: 'short' })}` : then.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
@@ -7,17 +6,25 @@ const whenOf = (seconds) => {
 const button = (text, label, onclick, key, more = {}) =>
   el('button', { type: 'button', class: 'dm-button', text, 'aria-label': label, 'data-key': key, onclick, ...more });
 
-// Two presses within some seconds: the first only asks.
-function sureButton(title, key, act) {
-  const name = `Delete ${title}`;
-  return button('Delete', name, (event) => {
-    const own = event.currentTarget;
-    if (own.dataset.sure) { act(); return; }
-    own.dataset.sure = '1';
-    setText(own, 'Delete for good');
-    own.setAttribute('aria-label', `${name} for good, with all its branches`);
-    setTimeout(() => { if (own.isConnected) { delete own.dataset.sure; setText(own, 'Delete'); own.setAttribute('aria-label', name); } }, SURE_MS);
-  }, key);
+// What was deleted can be had back for a while: two buttons beside the sentence that says so.
+function createUndo(bringBack, forget) {
+  const node = el('span', { class: 'dm-row dc-undo', hidden: true });
+  let timer = 0;
+  const drop = () => { clearTimeout(timer); node.hidden = true; node.replaceChildren(); };
+  return {
+    node,
+    drop,
+    offer({ id, title, seconds }, wasShown) {
+      drop();
+      const hours = seconds === 3600 ? 'an hour' : `${Math.round(seconds / 60)} minutes`;
+      const back = button('Undo', `Undo: bring ${title} back`, () => bringBack(id, wasShown), 'undo');
+      node.append(back, button('Forget now', `Forget ${title} for good now`, () => forget(id), 'forget'),
+        el('span', { class: 'dm-quiet', text: `Gone for good in ${hours}, or when Draftscope ends.` }));
+      node.hidden = false;
+      timer = setTimeout(drop, 1000 * seconds);
+      back.focus();
+    },
+  };
 }
 
 function nameForm(line, save, cancel) {
@@ -34,5 +41,5 @@ function lineOf(line, desk) {
     el('button', { type: 'button', class: 'dc-open', 'data-key': `open-${line.id}`, 'aria-label': `Open ${line.title}`, 'aria-current': line.here ? 'true' : null, onclick: () => { if (!line.here) desk.open(line.id); } },
       el('span', { class: 'dc-label', text: line.title }), el('small', { text: facts })),
     el('div', { class: 'dc-acts' }, button('Rename', `Rename ${line.title}`, () => desk.edit(line.id), `rename-${line.id}`),
-      sureButton(line.title, `delete-${line.id}`, () => desk.remove(line))));
+      button('Delete', `Delete ${line.title}`, () => desk.remove(line), `delete-${line.id}`)));
 }
