@@ -90,7 +90,11 @@ class Timeline:
                 name, why = public_name(event.drafter), _short(public(event.why))
                 self._mark("drafter", TURN_AT, name, event.draft_len, event.action, why)
             case ev.ContextEvent():
-                self._mark("context", TURN_AT, event.action, event.used)
+                at = {"evicted": REWIND_AT, "reprimed": FILL_AT}.get(event.action, TURN_AT)
+                self._mark("context", at, event.action, event.used)
+            case ev.CheckEvent():
+                found = "identical" if event.identical else "stopped" if event.cancelled else "different"
+                self._mark("check", FILL_AT, found, event.tokens, event.drawn)
             case ev.ErrorEvent():
                 self._mark("error", TURN_AT, _short(public(event.message)))  # an error's own words may name a path
 

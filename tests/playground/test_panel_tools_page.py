@@ -209,6 +209,13 @@ def test_memory_has_its_limits_a_forecast_and_the_slots_as_a_count(played: Any) 
     data = json.loads(saved(page, "memory", "json")[1])
     trunk, draft = data["rows"]
     assert (trunk["rows used"], trunk["limit"], draft["kept as"]) == (demo.session.committed, 4096, "bfloat16")
+    badge = page.locator("[data-panel=counters] .ds-exact")
+    assert badge.inner_text().startswith("Replay exact: not checked yet")
+    state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+    check = [demo.session.rounds - 2.4, "check", "identical", 40, 3]
+    page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", {**state, "n": state["n"] + 1, "m": [check]})
+    badge.get_by_text("✓ Replay exact: yes, 40 tokens compared; 3 drawn in rejection mode").wait_for()
+    assert badge.inner_text().endswith("2 rounds since then are not checked.")
     for used, colour in ((3000, "accepted"), (3600, "overshoot"), (4096, "rejected")):
         state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
         delta = {**state, "n": state["n"] + 1, "y": {"used": [used, 10]}}
@@ -220,7 +227,7 @@ def test_memory_has_its_limits_a_forecast_and_the_slots_as_a_count(played: Any) 
 
 
 def test_plain_speed_is_drawn_only_where_it_was_measured_for_this_model(played: Any) -> None:
-    page, _ = played
+    page, demo = played
     names = "document.querySelector('[data-panel=speed] .js-plotly-plot').data.map((t) => t.name)"
     assert "plain decoding" not in page.evaluate(names)
     tell = "(plain) => { window.__draftscope.plain = plain; window.__draftscope.clock.redraw(); }"
@@ -232,3 +239,22 @@ def test_plain_speed_is_drawn_only_where_it_was_measured_for_this_model(played: 
     page.wait_for_function(f"{names}.includes('plain decoding')")
     label = page.locator("[data-panel=speed] .ds-chart").get_attribute("aria-label")
     assert "20.5 tokens a second, measured by race 4" in label
+    the_gain_is_the_rounds_own(page, demo)
+
+
+def the_gain_is_the_rounds_own(page: Any, demo: Demo) -> None:
+    """What drafting should give by its cost, what it gives against the race, and a mark where the host took long."""
+    rounds = [event for event in demo.session.trace.of(ev.RoundEvent) if event.drafted]
+    mean = lambda of: sum(map(of, rounds)) / len(rounds)  # noqa: E731
+    tokens, drafts = mean(lambda e: e.accepted + (e.bonus is not None)), mean(lambda e: len(e.drafted))
+    cost = mean(lambda e: e.draft_ms) / drafts / mean(lambda e: e.verify_ms)
+    took = mean(lambda e: e.draft_ms + e.verify_ms + e.accept_ms + e.host_ms)
+    said = page.locator(".ds-gain.for-engineer").inner_text()
+    assert f"Expected {tokens / (1 + drafts * cost):.2f}×: {tokens:.2f} tokens a round" in said
+    assert f"Real {1000 * tokens / took / 20.5:.2f}×, against race 4" in said
+    heavy = "document.querySelector('[data-panel=speed] .js-plotly-plot').data.find((t) => t.name.includes('fifth')).x"
+    assert page.evaluate(f"{heavy}.length") == 0
+    state = page.evaluate("(({ sid, e, n }) => ({ sid, e, n }))(window.__draftscope.state)")
+    slow = [demo.session.rounds, 3, 3, 99, 1, [2] * 7, 4, "11111113", 107, [0.1, 4.0, 0.1, 1.4]]
+    page.evaluate("(d) => window.__draftscope.ingest(JSON.stringify(d))", {**state, "n": state["n"] + 1, "r": [slow]})
+    page.wait_for_function(f"{heavy}[0] === {demo.session.rounds + 1}")

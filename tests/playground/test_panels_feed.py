@@ -241,6 +241,34 @@ def test_events_seen_twice_count_once_and_a_hole_starts_the_picture_anew() -> No
     assert [row[0] for row in full["r"]] == [8, 9, 10, 11]
 
 
+def test_rows_given_up_and_computed_again_and_a_check_are_marked_in_order() -> None:
+    session = SyntheticSession(3)
+    session.turn()
+    session.round()
+    for event in (
+        ev.ContextEvent(action="evicted", used=40, max_ctx=512),
+        ev.ContextEvent(action="reprimed", used=40, max_ctx=512),
+        ev.CheckEvent(identical=True, tokens=12, drawn=3),
+        ev.CheckEvent(identical=False, tokens=5, cancelled=True),
+        ev.CheckEvent(identical=False, tokens=5, index=9, expected=1, actual=2),
+    ):
+        session.trace.append(event)
+    full = json.loads(feed_of(session).full(LiveStatus()))
+    assert [mark for mark in full["m"] if mark[1] in ("context", "check")] == [
+        [0.4, "context", "evicted", 40],
+        [0.6, "context", "reprimed", 40],
+        [0.6, "check", "identical", 12, 3],
+        [0.6, "check", "stopped", 5, 0],
+        [0.6, "check", "different", 5, 0],
+    ]
+
+
+def feed_of(session: SyntheticSession) -> PanelFeed:
+    feed = PanelFeed("s", WordTokenizer())
+    feed.update(session.trace.since(0), LiveStatus())
+    return feed
+
+
 def test_the_delta_after_a_full_repeats_every_reading() -> None:
     feed = PanelFeed("s", WordTokenizer())
     page = Page()

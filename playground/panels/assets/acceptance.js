@@ -27,8 +27,8 @@ function createAcceptancePanel(root) {
     const perRound = counts.accepted.map((k) => share(k, counts.n));
     const reached = counts.accepted.map((k, i) => share(k, counts.tested[i]));
     const bands = counts.accepted.map((k) => wilson(k, counts.n));
-    const hover = positions.map((p, i) => `<b>draft ${p}</b><br>${counts.accepted[i]} of ${counts.n} rounds that drafted: ${percent(counts.accepted[i], counts.n)}`
-      + `<br>${counts.accepted[i]} of ${counts.tested[i]} times it was reached: ${percent(counts.accepted[i], counts.tested[i])}`);
+    const hover = positions.map((p, i) => `<b>draft ${p}</b><br>${counts.accepted[i]} of ${counts.n} rounds that drafted: ${percent(counts.accepted[i], counts.n)} (95% interval ${bands[i].map((end) => percent(end, 1)).join('–')})`
+      + `<br>${counts.accepted[i]} of ${counts.tested[i]} times it was reached: ${percent(counts.accepted[i], counts.tested[i])}<br>bar = kept ÷ rounds that drafted; diamond = kept ÷ times reached`);
     const narrow = frame.host.clientWidth - 62 < 50 * positions.length; // pixels for "n=1234" beside its neighbours
     frame.plot.draw([
       { type: 'bar', name: 'per round', x: positions, y: perRound, marker: { color: colours.accepted }, width: 0.62, hovertext: hover, hoverinfo: 'text',

@@ -14,7 +14,10 @@ function createCountersPanel(root, view, isOpen) {
     key: (c) => COUNTERS.map(({ note, colour }) => ({ name: note, shape: 'solid', colour: c[colour] })),
   });
   const now = el('p', { class: 'ds-about ds-now' });
+  const exact = el('p', { class: 'ds-about ds-exact' });
   frame.element.insertBefore(now, frame.element.querySelector('.ds-chart'));
+  frame.element.insertBefore(exact, now);
+  frame.also = () => ({ replay: exact.textContent });
   frame.add(legend('ds-key', 'Counters', COUNTERS.map(({ colour, note }) => [`stage-${colour}`, note])));
   frame.plot.on('plotly_relayout', view.onZoom);
   view.addPill(frame);
@@ -25,6 +28,7 @@ function createCountersPanel(root, view, isOpen) {
     const { steps, jumped } = counterSteps(store.state.draws);
     frame.setEmpty(!steps.length);
     setText(now, nowLine(steps, jumped));
+    setText(exact, replayBadge(store.state));
     const range = view.current(frame.host.clientWidth);
     const near = steps.filter((step) => step.x >= range[0] - 1 && step.x <= range[1] + 1);
     const shown = near.length ? near : steps.slice(-1);

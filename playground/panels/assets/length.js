@@ -24,13 +24,13 @@ function createLengthPanel(root, view) {
     const over = marks.filter((mark) => mark[1] === 'over');
     const whole = [Math.min(view.first(), marks[0]?.[0] ?? 1) - 0.7, Math.max(view.last() * 1.02, 8) + 1];
     frame.plot.draw([
-      lengthLine(colours), rewindLine(rewinds, colours),
+      lengthLine(colours), rewindLine(rewinds, colours), heldLine(marks, whole[1], colours),
       { type: 'scatter', mode: 'markers', name: 'overshoot', x: over.map((m) => m[0]), y: over.map((m) => m[3]), hoverinfo: 'text',
         hovertext: over.map((m) => `<b>overshoot: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches' : 'trimmed at once'}, round ${m[0]}`),
         marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
       ...pointTraces(marks, colours),
     ], {
-      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, range ?? whole, frame.host.clientWidth - 76), ...retainedLines(colours)], annotations: turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76),
+      dragmode, shapes: [windowShape(view, frame, colours), ...turnLines(colours, range ?? whole, frame.host.clientWidth - 76), ...retainedLines(colours)], annotations: [...turnNames(marks, colours, range ?? whole, frame.host.clientWidth - 76), ...rewindNames(rewinds, colours, range ?? whole, frame.host.clientWidth - 76)],
       margin: { t: 26, b: 42 },
       xaxis: { range: range ?? whole, title: { text: 'verify round' }, tickformat: 'd', nticks: 8 },
       yaxis: { rangemode: 'tozero', autorange: true, tickformat: 'd', nticks: 6, fixedrange: true, title: { text: 'tokens' } },
@@ -61,13 +61,37 @@ function lengthLine(colours) {
 }
 
 function rewindLine(rewinds, colours) {
-  const hover = rewinds.map((m) => `<b>rewind (${m[4]})</b><br>from ${m[2]} to ${m[3]}: ${m[2] - m[3]} rows dropped`);
+  const hover = rewinds.map((m) => `<b>rewind (${m[4]})</b><br>${CAUSES[m[4]]?.[1] ?? ''}<br>from ${m[2]} to ${m[3]}: ${m[2] - m[3]} rows dropped, ${m[3]} kept`);
   return {
     type: 'scatter', mode: 'lines+markers', name: 'rewind', hoverinfo: 'text', connectgaps: false,
     x: rewinds.flatMap((m) => [m[0], m[0], null]), y: rewinds.flatMap((m) => [m[2], m[3], null]), hovertext: hover.flatMap((text) => [text, text, '']),
     line: { color: colours.rewind, width: 3 },
     marker: { color: colours.rewind, size: rewinds.flatMap(() => [0.1, 11, 0.1]), symbol: 'triangle-down' },
   };
+}
+
+// What each kind of rewind is called beside its mark, and why it was.
+const CAUSES = {
+  checkpoint: ['rewind', 'back to a rewind point'], prompt: ['new prompt', 'the next prompt differs from here on'], prime: ['read anew', 'nothing of the former rows could be used'],
+  overshoot: ['overshoot', 'tokens past the budget were let go'], stop: ['stop string', 'a stop string ended the answer'], unpark: ['unpark', 'a flushed token is carried again'], clear: ['clear', 'the conversation was cleared'],
+};
+
+// Rows in the cache, where they are not the committed ones: none from the moment they were given up until a turn computes them again.
+function heldLine(marks, end, colours) {
+  const x = [], y = [], hover = [];
+  const add = (at, rows, text) => { x.push(at); y.push(rows); hover.push(text); };
+  let since = null;
+  for (const [at, kind, action, rows] of marks) {
+    if (kind !== 'context' || (action !== 'evicted' && action !== 'reprimed')) continue;
+    const text = action === 'evicted' ? `<b>no rows held</b><br>${rows} rows were given up; the next turn computes them again` : `<b>${rows} rows held again</b><br>computed anew from the tokens`;
+    if (action === 'evicted') add(at, rows, text);
+    add(at, 0, text);
+    if (action === 'reprimed') { add(at, rows, text); add(null, null, ''); }
+    since = action === 'evicted' ? at : null;
+  }
+  if (since !== null) add(end, 0, '<b>no rows held</b>');
+  return { type: 'scatter', mode: 'lines+markers', name: 'rows held', x, y, hoverinfo: 'text', hovertext: hover, connectgaps: false,
+    line: { color: colours.overshoot, width: 1.6, dash: 'dot' }, marker: { symbol: 'circle-open', size: 6, color: colours.overshoot } };
 }
 
 function windowShape(view, frame, colours) {
@@ -79,6 +103,16 @@ function retainedLines(colours) {
   return (store.state.s.rewind_points ?? []).map((y) => ({ type: 'line', xref: 'paper', x0: 0, x1: 1, y0: y, y1: y, line: { color: colours.idle, width: 1, dash: 'dash' } }));
 }
 
+// From the newest back, those with room beside them.
+function rewindNames(rewinds, colours, [low, high], width) {
+  const place = (m) => ((m[0] - low) / (high - low)) * width, named = [];
+  for (const m of rewinds.filter((mark) => mark[2] > mark[3] && mark[0] >= low && mark[0] <= high).reverse()) {
+    if (!named.length || place(m) + REWIND_WIDTH <= place(named.at(-1))) named.push(m);
+  }
+  return named.map((m) => ({ x: m[0], y: m[3], yanchor: 'top', xanchor: place(m) + REWIND_WIDTH > width ? 'right' : 'left', xshift: place(m) + REWIND_WIDTH > width ? -6 : 6, text: CAUSES[m[4]]?.[0] ?? m[4], showarrow: false, font: { size: 10.5, color: colours.text } }));
+}
+
+const REWIND_WIDTH = 70; // pixels for the longest of their names
 const NAME_WIDTH = 58; // pixels for "turn 12" and a gap
 
 // From the newest back, those that do not run into the one after them; `width` is the axis in pixels.
@@ -92,11 +126,11 @@ function turnNames(marks, colours, [low, high], width) {
 }
 
 function markRows(marks, most) {
-  const names = { turn: 'turn', fill: 'prefill', rewind: 'rewind', point: 'rewind point', over: 'overshoot', flush: 'flush', drafter: 'drafter', context: 'context', error: 'error' };
+  const names = { turn: 'turn', fill: 'prefill', rewind: 'rewind', point: 'rewind point', over: 'overshoot', flush: 'flush', drafter: 'drafter', context: 'context', error: 'error', check: 'check' };
   return marks.slice(-most).reverse().map(([x, kind, ...rest]) => {
     const length = { fill: rest[0], flush: rest[0], rewind: rest[1], point: rest[0], over: rest[1] }[kind] ?? '';
     const detail = { turn: `turn ${rest[0] + 1}: ${rest[1]}, ${rest[3]} of ${rest[2]} prompt tokens reused. ${rest[4] ?? ''}`, fill: `${rest[1]} tokens`, rewind: `from ${rest[0]} (${rest[2]})`, point: rest[1],
-      over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0] }[kind] ?? '';
+      over: `${rest[0]} tokens ${rest[2]}`, drafter: `${rest[0]}, up to ${rest[1]} drafts: ${rest[2]}. ${rest[3] ?? ''}`, context: `${rest[0]} at ${rest[1]}`, error: rest[0], check: `${rest[0]}, ${rest[1]} tokens compared with plain decoding` }[kind] ?? '';
     return [tableCell(x < 1 ? 'none yet' : Math.floor(x), Math.floor(x)), names[kind] ?? kind, length, kind === 'point' && isKeptPoint(length) ? tableCell(detail, detail, () => backButton(length, `${detail}: go back here`)) : detail];
   });
 }

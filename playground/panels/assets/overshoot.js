@@ -34,7 +34,7 @@ function createOvershootPanel(root, view) {
       barmode: 'overlay', dragmode: view.dragmode, margin: { l: 62, r: 54, b: 42 }, shapes: turnLines(colours, range),
       xaxis: { range, title: { text: 'verify round' }, tickformat: 'd', showgrid: false, nticks: 8 },
       yaxis: { range: [-deepest - 0.4, 0.4], fixedrange: true, tickformat: 'd', nticks: 5, title: { text: 'tokens' } },
-      yaxis2: { overlaying: 'y', side: 'right', range: [0, Math.max(0.05, ...found.share.map((p) => p[1])) * 1.1], tickformat: '.0%', fixedrange: true, showgrid: false, zeroline: false, nticks: 4, automargin: false },
+      yaxis2: { overlaying: 'y', side: 'right', range: [0, Math.max(0.05, ...found.share.map((p) => p[1])) * 1.1], tickformat: '.0%', fixedrange: true, showgrid: false, zeroline: false, nticks: 4, automargin: false, title: { text: 'of all verified', standoff: 4 } },
     }, colours);
     const last = found.share.at(-1);
     frame.describe(last ? `${last[2]} of ${last[3]} verified tokens were past the budget or behind a stop.` : `0 of ${found.verified} verified tokens were past the budget or behind a stop.`);

@@ -10,6 +10,7 @@ const SHAPES = {
   dash: (x, y) => Math.abs(y) < 1.6,
   stub: (x, y, w, h) => Math.abs(y) < 0.34 * h,
   bar: (x, y, w, h) => Math.abs(y) < 0.24 * h,
+  flag: (x, y, w, h) => Math.abs(y) < 0.36 * h && Math.abs(x) < 0.6 * (0.36 * h - y),
 };
 const POINT = 1.5; // pixels a point of a pattern covers, as long as a cell is small
 

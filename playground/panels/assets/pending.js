@@ -72,7 +72,7 @@ function carryGrid(shown, pending) {
   shown.forEach((row, i) => {
     const source = 5 + (sources.get(row.r) ?? 0), state = 1 + (states.get(row.r) ?? 1);
     grid[SOURCE_LANE][i] = source;
-    hover[SOURCE_LANE][i] = `<b>round ${row.r}: column 0 came from ${CARRY_CODES[source].name}</b>${quote(row.pending)}`;
+    hover[SOURCE_LANE][i] = `<b>round ${row.r}: column 0 came from ${CARRY_CODES[source].name}</b>${quote(row.pending)}${row.pos === undefined ? '' : `<br>read at position ${row.pos}`}`;
     grid[STATE_LANE][i] = state;
     hover[STATE_LANE][i] = `<b>after round ${row.r}: ${CARRY_CODES[state].name}</b>`;
   });
