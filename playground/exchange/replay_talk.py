@@ -18,6 +18,8 @@ KEPT = 200
 """Answers a page gets: the latest."""
 GOES_BACK = ("checkpoint", "prompt", "prime")
 """Causes of a rewind that may go behind a whole answer, if only because the next prompt wants other rows below it."""
+UNSEEN = ("prompt", "prime")
+"""Those of them that nobody asked for: the chat shows the answer as before."""
 ENDS = {"cancelled": "stopped", "context": "the context was full", "error": "an error ended it"}
 
 
@@ -33,13 +35,13 @@ class Said:
     """Why its last burst ended, '' while that runs."""
     cut: bool = False
     """A stop string ended it: what it emitted from there on was taken back, so its last token is no stop token."""
+    stop: int | None = None
+    """Place in the history of the stop token that ended it, which is no text."""
 
     def wire(self, text: Callable[[int], str]) -> list[Any]:
         """`[number, how it began, answer, what else there is to say]`."""
-        shown = [token.id for token in self.tokens if not token.hidden]
-        hidden = len(self.tokens) - len(shown)
-        if self.reason == "stop" and not self.cut:
-            shown = shown[:-1]
+        shown = [token.id for token in self.tokens if not token.hidden and token.index != self.stop]
+        hidden = sum(token.hidden for token in self.tokens)
         notes = [ENDS.get(self.reason, ""), f"{hidden} tokens past the budget are held, not shown" if hidden else ""]
         return [self.turn + 1, self.began, "".join(map(text, shown)), "; ".join(filter(None, notes))]
 
@@ -57,6 +59,10 @@ class ReplayTalk:
         self._tokens = TokensModel()
         self._before: tuple[TurnToken, ...] | None = None
         """What the present answer had before a rewind that nothing has followed yet."""
+        self._opening: tuple[TurnToken, ...] | None = None
+        """The same of the answer before a turn that has no token yet."""
+        self._seen = True
+        """Whether that rewind was asked for, so that the chat was cut too."""
 
     def take(self, event: ev.Event) -> None:
         """Apply one event; kinds that no answer shows are ignored."""
@@ -68,7 +74,7 @@ class ReplayTalk:
         if isinstance(event, ev.TurnEvent):
             self._open(event)
         elif isinstance(event, ev.RewindEvent) and event.cause in GOES_BACK and self._before is None:
-            self._before = tuple(self._tokens.whole)
+            self._before, self._seen = tuple(self._tokens.whole), event.cause not in UNSEEN
         elif isinstance(event, ev.RoundEvent) or (isinstance(event, ev.PendingEvent) and event.transition != "drop"):
             self._before = None
         self._tokens.take(event)
@@ -85,21 +91,27 @@ class ReplayTalk:
             present = self._present(self._now)
             self._past.append(present if self._before is None else replace(present, tokens=self._before))
             del self._past[:-KEPT]
-        self._before = None
+        self._opening, self._before = self._before, None
         self._now = Said(event.turn, _began(event))
 
     def _note(self, event: ev.Event, now: Said) -> None:
         if isinstance(event, ev.BurstEvent | ev.ErrorEvent) and self._tokens.turn != now.turn:
             self._now = self._past.pop() if self._past else None  # it ended in its prefill, so it never was
+            self._before = self._opening
         elif isinstance(event, ev.BurstEvent):
-            self._now = replace(now, reason=event.reason)
+            ended = event.reason == "stop" and not now.cut and self._tokens.tokens
+            self._now = replace(now, reason=event.reason, stop=self._tokens.tokens[-1].index if ended else None)
         elif isinstance(event, ev.RewindEvent) and event.cause == "stop":
             self._now = replace(now, cut=True)
-        elif isinstance(event, ev.RoundEvent):
-            self._now = replace(now, reason="", cut=False)
+        elif isinstance(event, ev.RoundEvent) or (isinstance(event, ev.PendingEvent) and event.transition == "promote"):
+            self._now = replace(now, reason="", cut=False, stop=None)
 
     def _present(self, said: Said) -> Said:
-        return replace(said, tokens=tuple(self._tokens.tokens)) if self._tokens.turn == said.turn else said
+        if self._tokens.turn != said.turn:
+            return said
+        # A carried token is let go a moment before the rewind that takes it back, which is when the chat loses it.
+        unseen = self._before is not None and not self._seen
+        return replace(said, tokens=self._before if unseen else tuple(self._tokens.whole))  # type: ignore[arg-type]
 
 
 def _began(event: ev.TurnEvent) -> str:
