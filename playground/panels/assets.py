@@ -19,7 +19,8 @@ from typing import Any
 from playground.panels.figures import FIGURES
 
 FOLDER = Path(__file__).parent / "assets"
-STYLES = ("panels.css", "inspector.css")
+TOKENS_SHEET = FOLDER.parents[1] / "assets" / "tokens.css"
+STYLES = ("panels.css", "empty.css", "inspector.css")
 SHARED = ("store.js", "dom.js", "clock.js", "pin.js", "accept_test.js")
 PANELS = (
     "plot.js",
@@ -53,6 +54,7 @@ TOKENS = (
     "turns.js",
     "pin_chip.js",
     "chat_mark.js",
+    "foot.js",
     "inspector_parts.js",
     "inspector.js",
     "tokens.js",
@@ -95,7 +97,7 @@ def token_assets() -> PanelAssets:
 @cache
 def _component(elem_id: str, css_class: str, scripts: tuple[str, ...]) -> PanelAssets:
     constants = [
-        f"const STYLE = {json.dumps(''.join(map(_read, STYLES)))};",
+        f"const STYLE = {json.dumps(TOKENS_SHEET.read_text(encoding='utf-8') + ''.join(map(_read, STYLES)))};",
         f"const FIGURES = {json.dumps([asdict(figure) for figure in FIGURES])};",
     ]
     script = "\n".join([*constants, *(_read(name) for name in (*SHARED, *scripts))])

@@ -167,7 +167,7 @@ def test_a_pin_survives_a_new_turn_and_earlier_turns_can_be_turned_to(at_rest: T
     pinned = page.evaluate(AT)
     answer(at_rest, "and another again again")
     assert page.evaluate(AT) == pinned
-    heading = page.locator("#tokens h3").first
+    heading = page.locator("#tokens h2")
     expect(heading).to_have_text("Turn 1, token by token")
     assert tokens(page).evaluate_all("nodes => nodes.map((node) => node.dataset.id)") == before
     expect(page.locator("#tokens .ds-chosen")).to_have_count(1)
@@ -192,7 +192,7 @@ def test_a_clear_releases_and_a_reload_brings_the_turns_back(at_rest: Tab) -> No
     page.reload()
     page.wait_for_function("() => (window.draftscope || {}).sid && window.__draftscope.state.tokens.length")
     page.get_by_label("Turn before").click()
-    expect(page.locator("#tokens h3").first).to_have_text("Turn 1, token by token")
+    expect(page.locator("#tokens h2")).to_have_text("Turn 1, token by token")
     tokens(page, "draft").first.click()
     expect(page.locator("#ds-pin")).to_be_visible()
     page.locator("#clear").click()

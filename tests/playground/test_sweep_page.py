@@ -136,7 +136,7 @@ def test_open_compare_download_delete_and_a_file_from_elsewhere(app: App, one: P
     ]  # fmt: skip
 
     ours.get_by_role("button", name="Compare").click()
-    expect(one.locator("#sweep_comparison h3")).to_contain_text("from elsewhere, ")
+    expect(one.locator("#sweep_comparison h2")).to_contain_text("from elsewhere, ")
     expect(one.locator("#sweep_notes")).to_contain_text("The machines differ")
     assert one.locator("#sweep_comparison tbody b").count() == 3
 

@@ -11,8 +11,8 @@ const undo = createUndo(bringBack, forget);
 const fold = el('details', { class: 'dc-fold', ontoggle: () => { if (fold.open) look(); } },
   el('summary', {}, el('span', { text: 'Conversations' }), count),
   el('div', { class: 'dm-stack' },
-    el('section', { 'aria-label': 'Branches of this conversation' }, el('h3', { text: 'Branches of this conversation' }), branches, shownActs),
-    el('section', { 'aria-label': 'All conversations' }, el('h3', { text: 'All conversations' }),
+    el('section', { 'aria-label': 'Branches of this conversation' }, el('h2', { text: 'Branches of this conversation' }), branches, shownActs),
+    el('section', { 'aria-label': 'All conversations' }, el('h2', { text: 'All conversations' }),
       el('div', { class: 'dm-row' }, search, button('New', 'Begin a new conversation', () => open(''), 'new'), button('Open a file…', 'Open a file of a conversation', () => file.click(), 'file'), file),
       el('div', { class: 'dm-row dc-told' }, said, undo.node),
       list, more, note)));

@@ -4,7 +4,7 @@ const BADGES = {
 };
 const OFTEN = 400, SELDOM = 5000;
 
-const model = el('h3', { id: 'models_running' });
+const model = el('h2', { id: 'models_running' });
 const facts = el('dl', { class: 'mo-facts' });
 const badge = el('span', { class: 'mo-badge' }), pays = el('span');
 const speed = el('p', { class: 'mo-speed', id: 'models_speed' }, badge, pays);

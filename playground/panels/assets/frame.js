@@ -24,7 +24,7 @@ function createFrame(root, { name, title, about, empty, height, key = () => [] }
   });
   tools.append(toggle, save);
   const node = el('section', { class: 'ds-panel', 'data-panel': name },
-    el('header', {}, el('h3', { text: title }), tools), el('p', { class: 'ds-about for-engineer', text: about }),
+    el('header', {}, el('h2', { text: title }), tools), el('p', { class: 'ds-about for-engineer', text: about }),
     el('p', { class: 'ds-about for-student', text: PLAIN[name] ?? about }), image, table.node);
   root.append(node);
   const frame = {

@@ -29,6 +29,7 @@ function createFigures(root) {
     for (const [key, { value, extra }] of Object.entries(cells)) {
       const [main, ...rest] = (f[key] ?? '—').split(' · ');
       setText(value, main);
+      value.classList.toggle('ds-none', main === '—');
       setText(extra, rest.join(' · '));
     }
     const held = s.pending !== null && s.pending !== undefined;

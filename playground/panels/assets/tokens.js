@@ -6,7 +6,7 @@ const STEP = 600;
 function createTokens(root) {
   root.replaceChildren();
   const ask = createAsk();
-  const title = el('h3', { text: 'Last turn, token by token' });
+  const title = el('h2', { text: 'Last turn, token by token' });
   const count = el('p', { class: 'ds-about' });
   const hint = el('p', { class: 'ds-about', hidden: true, text: 'Click a token, or choose it with the arrow keys and press Enter, to see how it came about.' });
   const key = el('ul', { class: 'ds-legend', 'aria-label': 'Legend of the token view' },
@@ -20,6 +20,7 @@ function createTokens(root) {
   const inspector = createInspector(root, ask);
   const drawChip = createPinChip(inspector.reveal);
   const markChat = createChatMark();
+  const writeFeet = createFeet(ask);
   const choose = createChoosing(body, (place) => pinToken(turns, place, inspector));
 
   let limit = STEP, shown = [], turn = -1, drawn = -1;
@@ -29,6 +30,7 @@ function createTokens(root) {
     pin.check();
     turns.check();
     drawChip();
+    writeFeet();
     const tokens = turns.tokens();
     markChat(pin.at ? tokens : [], (token, place) => isPinned(token, place, turns), turns.turn(), turns.later() ?? Infinity);
     if (drawn === stamp.tokens && !view.stale) return;

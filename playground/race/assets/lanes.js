@@ -88,7 +88,7 @@ function createLanes(host) {
 }
 
 function createLane(kind, first) {
-  const title = el('h3', { text: first });
+  const title = el('h2', { text: first });
   const count = el('dd', { text: '0' }), rate = el('dd', { text: '—' }), time = el('dd', { text: '—' });
   const pane = el('div', { class: 'dm-pane', tabindex: '0', role: 'region', 'aria-label': `${first}: text` });
   const bar = el('span');

@@ -14,7 +14,7 @@ function createOutcome(host) {
     ...PARTS.map(([name, note]) => el('li', { title: note }, el('i', { class: `dm-${name}`, 'aria-hidden': 'true' }), name)));
   const box = el('div', { class: 'dm-card dm-results', hidden: true, id: 'race_outcome' }, verdict,
     el('dl', { class: 'dm-big' }, el('div', {}, el('dt', { text: 'as fast, decoding alone' }), speed), el('div', {}, el('dt', { text: 'as fast, with the prompt and the first token' }), whole)),
-    el('div', { class: 'dm-stack' }, el('h3', { text: 'Where the time went' }), bars, key), why,
+    el('div', { class: 'dm-stack' }, el('h2', { text: 'Where the time went' }), bars, key), why,
     el('details', {}, el('summary', { text: 'All numbers as a table' }), numbers));
   host.append(box);
   return {

@@ -6,7 +6,7 @@ function createCard(open, act) {
   const bar = el('span'), track = el('div', { class: 'dm-track', hidden: true }, bar), phase = el('p', { class: 'dm-quiet', role: 'status', 'aria-live': 'polite', id: 'replay_phase' });
   const holds = el('dl', { class: 'rp-facts' }), about = el('p', { class: 'dm-quiet' });
   const again = el('button', { type: 'button', class: 'dm-button', onclick: () => act() });
-  const card = el('section', { class: 'dm-card dm-stack', 'aria-label': 'The open trace', hidden: true }, el('div', { class: 'dm-row' }, el('h3', { style: 'flex: 1; overflow-wrap: anywhere; min-width: 0' }), again), holds, about);
+  const card = el('section', { class: 'dm-card dm-stack', 'aria-label': 'The open trace', hidden: true }, el('div', { class: 'dm-row' }, el('h2', { style: 'flex: 1; overflow-wrap: anywhere; min-width: 0' }), again), holds, about);
   const drop = el('div', { class: 'dm-empty rp-drop' }, el('p', {}, pick, file), el('p', { class: 'dm-quiet', text: 'or drop a .jsonl.gz or .jsonl file here. “Download trace”, under the chat, makes one; it opens in any installation, without the model.' }));
   root.replaceChildren(el('div', { class: 'dm-stack' },
     el('p', { class: 'dm-intro', text: 'A trace is everything a session did, round by round. Opened here it is read-only: the panels show it instead of the live session, you can play it and go to any point of it, and the live session goes on meanwhile.' }),
@@ -30,7 +30,7 @@ function createCard(open, act) {
     refuse(sentence) { setText(says, sentence); },
     holds(name, facts) {
       card.hidden = false;
-      setText(card.querySelector('h3'), name);
+      setText(card.querySelector('h2'), name);
       holds.replaceChildren(fact('model', facts.model), fact('turns', facts.turns.toLocaleString('en')), fact('rounds', facts.rounds.toLocaleString('en')),
         fact('events', facts.events.toLocaleString('en')), fact('length', seconds(facts.seconds)));
       const missing = facts.missing ? `The ${plural(facts.missing, 'oldest event')} of the session had gone before it was saved. ` : '';

@@ -6,7 +6,7 @@ function createLibrary(host, view) {
   const file = el('input', { type: 'file', accept: '.json,application/json', class: 'dm-sr', tabindex: '-1', 'aria-label': 'A file of a sweep', onchange: () => take() });
   const pick = el('button', { type: 'button', class: 'dm-button', text: 'Open a file…', onclick: () => file.click() });
   host.append(el('section', { class: 'dm-card dm-stack', id: 'sweep_library', 'aria-label': 'Sweeps' },
-    el('div', { class: 'dm-row' }, el('h3', { text: 'Sweeps', style: 'flex: 1' }), pick, file), list, el('div', {}, note, said)));
+    el('div', { class: 'dm-row' }, el('h2', { text: 'Sweeps', style: 'flex: 1' }), pick, file), list, el('div', {}, note, said)));
   let lines = [], shown = '';
 
   async function call(what) {

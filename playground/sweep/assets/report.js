@@ -1,6 +1,6 @@
 // One sweep, measured so far or saved: the answer in words, two heatmaps, the cost model, the kinds of prompts.
 function createReport(host) {
-  const title = el('h3', { id: 'sweep_title' }), facts = el('p', { class: 'dm-quiet' });
+  const title = el('h2', { id: 'sweep_title' }), facts = el('p', { class: 'dm-quiet' });
   const words = el('div', { class: 'dm-sentences', id: 'sweep_verdict' });
   const heats = el('div', { class: 'dm-two' });
   const cost = el('div'), kinds = el('div'), plain = el('p', { class: 'dm-quiet' });
@@ -42,7 +42,7 @@ function createReport(host) {
 }
 
 function createComparison(host) {
-  const title = el('h3'), heat = el('div'), notes = el('div', { class: 'dm-sentences', id: 'sweep_notes' });
+  const title = el('h2'), heat = el('div'), notes = el('div', { class: 'dm-sentences', id: 'sweep_notes' });
   const close = el('button', { type: 'button', class: 'dm-button', text: 'Close', onclick: () => { box.hidden = true; } });
   const box = el('section', { class: 'dm-card dm-stack', id: 'sweep_comparison', hidden: true },
     el('div', { class: 'dm-row' }, el('div', { style: 'flex: 1 1 240px; min-width: 0' }, title), close), notes, heat,
