@@ -48,10 +48,10 @@ function createTable(title, redraw) {
     shown = texts;
     rowsOf.fill(kept);
   }
-  // `choose(row)`: what a click on a row, or Enter on it, does; `hint` says so under the table.
+  // `choose(row)`: what a click on a row, or Enter on it, does; `hint` says so over the table.
   function choosable(choose, hint) {
     rowsOf.choosable(choose);
-    node.append(el('p', { class: 'ds-about', text: hint }));
+    node.prepend(el('p', { class: 'ds-about', text: hint }));
   }
   return { node, fill, choosable };
 }

@@ -43,7 +43,7 @@ function createRows(node, body) {
     active = row;
     if (row) row.tabIndex = 0;
   }
-  const offsetOf = (row) => row.offsetTop - node.scrollTop;
+  const offsetOf = (row) => row.getBoundingClientRect().top - node.getBoundingClientRect().top;
   // New rows come in above: who reads in the middle, or by keyboard, stays there.
   function keepInSight(above) {
     const moved = offsetOf(active) - above;
