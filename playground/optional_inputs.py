@@ -19,7 +19,8 @@ class OptionalInputs(gr.Blocks):
     def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:
         """Complete `inputs` in place, then check them as Gradio does.
 
-        Raises `gr.Error` for a missing required one, and for a file, which nothing here takes.
+        Raises `gr.Error` for a missing required one, for a file, which nothing here takes, and for a number past the
+        ends of its slider: the box beside a slider takes any, and Gradio's own words for it do not say which.
         """
         if any(isinstance(value, dict) and "meta" in value for value in inputs):
             raise gr.Error("No files are taken here; give text or numbers.", print_exception=False)
@@ -30,4 +31,13 @@ class OptionalInputs(gr.Blocks):
                 if parameter.default is inspect.Parameter.empty:
                     raise gr.Error(f"/{block_fn.api_name} needs a value for {parameter.name}.", print_exception=False)
                 inputs.append(parameter.default)
+        for control, value in zip(block_fn.inputs, inputs, strict=False):
+            if isinstance(control, gr.Slider) and not _between(value, control.minimum, control.maximum):
+                words = f"{control.label} must be from {control.minimum:g} to {control.maximum:g}."
+                raise gr.Error(words, print_exception=False)
         super().validate_inputs(block_fn, inputs)
+
+
+def _between(value: object, low: float, high: float) -> bool:
+    """What is no number at all is refused where it is used, by name."""
+    return not isinstance(value, int | float) or low <= value <= high

@@ -114,7 +114,7 @@ class Page:
         self.sweep.wire(self.sid, opened)
         self.replay.wire(self.sid, opened)
         self.models.wire(self.sid, opened, self.controls["drafter"])
-        self.steps.wire(self.sid, self.refusal, quick)
+        self.steps.wire(self.sid, opened, self.refusal, quick)
         self.level.wire(page, self.sid, opened, quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:

@@ -29,8 +29,9 @@ class StepControls:
             )
             self.step = gr.Button("Step", elem_id="step", scale=0)
 
-    def wire(self, sid: gr.Textbox, refusal: gr.HTML, quick: dict[str, Any]) -> None:
-        """Connect the controls; a turn that waits shows itself in the status line."""
+    def wire(self, sid: gr.Textbox, opened: Any, refusal: gr.HTML, quick: dict[str, Any]) -> None:
+        """Connect the controls; a turn that waits shows itself in the status line. `opened` is the event after which
+        `sid` holds the visitor's session id."""
 
         def paced(sid: str, pace: object) -> str:
             return self.set(sid, pace)
@@ -38,8 +39,22 @@ class StepControls:
         def stepped(sid: str) -> str:
             return self.go_on(sid)
 
+        def met(sid: str, pace: object) -> Any:
+            return self.meet(sid, pace)
+
+        opened.then(met, [sid, self.pace], [self.pace], **quick)
         self.pace.input(paced, [sid, self.pace], [refusal], **quick)
         self.step.click(stepped, [sid], [refusal], **quick)
+
+    def meet(self, sid: str, pace: object) -> Any:
+        """The page has come to a conversation: a new one takes the page's pace, any other keeps and shows its own."""
+        try:
+            conversation = self._service.registry.get(sid)
+        except Refused:
+            return gr.skip()
+        if conversation.options is None and pace in PACES:
+            conversation.stepping.set_pace(pace)
+        return conversation.stepping.pace
 
     def set(self, sid: str, pace: object) -> str:
         """Change the pace. Returns a refusal, or ''."""

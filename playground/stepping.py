@@ -56,7 +56,7 @@ class Stepping:
         """Change the pace; `run` lets a waiting turn go on."""
         self.pace = pace
         if pace == "run":
-            self._go.set()
+            self.step()
 
     def set_level(self, level: Level) -> None:
         """Change the words, of a turn that waits too."""
@@ -89,5 +89,5 @@ class Stepping:
         self._worker.leave(self._go)
         self._waiting = None
         if not self._stepped:
-            self.pace = "run"  # called back: whoever needs the engine does not wait for a visitor
+            self._ending = True  # called back: whoever needs the engine does not wait for a visitor
         self._changed(None)

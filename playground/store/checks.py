@@ -140,8 +140,11 @@ def size_of(said: Said) -> int:
 
 
 def _setting(key: str, value: object) -> object:
-    if value is None or isinstance(value, bool | int | float):
-        if isinstance(value, bool) or value is None or (math.isfinite(value) and abs(value) <= 2**63):
+    if value is None or isinstance(value, int):
+        if value is None or abs(value) < 2**64:  # a seed has 64 bits
+            return value
+    elif isinstance(value, float):
+        if math.isfinite(value):
             return value
     elif isinstance(value, str):
         return _text(f"Setting {key}", value, SETTING_CHARS)

@@ -128,7 +128,8 @@ def test_a_job_that_must_be_alone_lets_a_waiting_turn_run_on(engine):
     turn, loaded = Stepped(engine, "stage"), threading.Event()
     assert turn.where() is not None
     turn.worker.submit("engine", loaded.set, alone=True)
-    assert loaded.wait(10) and turn.gate.pace == "run" and turn.tokens
+    assert loaded.wait(10) and turn.tokens and not turn.gate.watching
+    assert turn.gate.pace == "stage", "the visitor chose it, and the next turn waits again"
     turn.close()
 
 

@@ -34,14 +34,14 @@ def sids(store: Store, search: str = "", **options: Any) -> list[str]:
 def test_a_conversation_comes_back_after_a_restart(tmp_path: Path) -> None:
     answer = Said("assistant", "hi", (5, 6), "", ("first", "draft"), "tiny", {"drafter": "ngram", "rounds": 2})
     first = open_store(tmp_path)
-    first.create(SID, name="Greeting", system="be kind", settings={"max_new": 64, "stop": ["\n"], "seed": None})
+    first.create(SID, name="Greeting", system="be kind", settings={"max_new": 64, "stop": ["\n"], "seed": 2**64 - 1})
     first.save_path(SID, [Said("user", "hello"), answer])
     first.save_trace(SID, b"\x1f\x8b trace")
     first.close()
     again = open_store(tmp_path)
     talk = again.load(SID)
     assert (talk.name, talk.system) == ("Greeting", "be kind")
-    assert talk.settings == {"max_new": 64, "stop": ["\n"], "seed": None}
+    assert talk.settings == {"max_new": 64, "stop": ["\n"], "seed": 2**64 - 1}
     assert said_of(talk.path) == [Said("user", "hello"), answer]
     assert again.load_trace(SID) == b"\x1f\x8b trace"
     again.close()
@@ -208,6 +208,7 @@ REFUSED: list[tuple[str, Callable[[Store], object]]] = [
     ("name", lambda s: s.rename(SID, "x" * 10_000_000)),
     ("system", lambda s: s.save_path(SID, [], system="x" * 10_000_000)),
     ("Setting", lambda s: s.save_path(SID, [], settings={"a": float("nan")})),
+    ("Setting", lambda s: s.save_path(SID, [], settings={"seed": 2**64})),
     ("Setting", lambda s: s.save_path(SID, [], settings={"a": {"b": 1}})),  # type: ignore[dict-item]
     ("Setting", lambda s: s.save_path(SID, [], settings={"a": ["x" * 10_000]})),
     ("setting's name", lambda s: s.save_path(SID, [], settings={"A b": 1})),
