@@ -23,6 +23,13 @@ def about(seconds: float | None) -> str:
     return f"about {step} s" if step < 120 else f"about {step // 60} min"
 
 
+def for_the_engine(wait: Wait) -> str:
+    """What a measurement says that waits in the line."""
+    known = about(wait.seconds)
+    begins = f", it begins in {known}" if known else ""
+    return f"Waiting for the engine: {wait.ahead} before you{begins}." if wait.ahead else "Waiting for the engine."
+
+
 class WaitWords:
     """What one page is told of its wait, tick by tick."""
 

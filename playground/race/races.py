@@ -12,6 +12,7 @@ from playground.limits import Refused
 from playground.race.decoder import Decoder, EngineDecoder
 from playground.race.options import RaceOptions
 from playground.race.race import Race
+from playground.worker import Wait
 
 if TYPE_CHECKING:
     from engine import Engine
@@ -63,9 +64,9 @@ class Races:
         """This visitor's latest race."""
         return self._latest.get(sid)
 
-    def ahead(self, race: Race) -> int:
-        """Jobs that stand before one that waits."""
-        return self._service.worker.ahead(_owner(race))
+    def wait_of(self, race: Race) -> Wait:
+        """Where one stands that waits."""
+        return self._service.worker.wait_of(_owner(race))
 
     def close(self) -> None:
         """Stop every race; called before the worker is closed."""

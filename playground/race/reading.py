@@ -10,6 +10,7 @@ from playground.race.lane import Lane
 from playground.race.race import Race
 from playground.race.races import Races
 from playground.text import plain as printable
+from playground.wait_words import for_the_engine
 
 WORDS = {
     "preparing": "Warming both up with a few tokens that do not count.",
@@ -87,5 +88,4 @@ def _title(race: Race) -> str:
 def _waiting(races: Races, race: Race) -> str:
     if race.phase == "racing":
         return "Racing: a burst of the one, a burst of the other, each on its own clock."
-    ahead = races.ahead(race)
-    return f"Waiting for the engine: {ahead} before you." if ahead else "Waiting for the engine."
+    return for_the_engine(races.wait_of(race))

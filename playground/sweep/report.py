@@ -13,6 +13,7 @@ from playground.sweep.summary import Cell, Spread, summary_of
 from playground.sweep.sweep import Sweep
 from playground.sweep.sweeps import Sweeps
 from playground.sweep.verdict import setting, verdict
+from playground.wait_words import for_the_engine
 
 WORDS = {
     "preparing": "Warming every setting up with a few tokens that do not count.",
@@ -142,5 +143,4 @@ def _spread(spread: Spread | None) -> list[float] | None:
 
 
 def _waiting(sweeps: Sweeps, sweep: Sweep) -> str:
-    ahead = sweeps.ahead(sweep)
-    return f"Waiting for the engine: {ahead} before you." if ahead else "Waiting for the engine."
+    return for_the_engine(sweeps.wait_of(sweep))

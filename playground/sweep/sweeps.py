@@ -13,6 +13,7 @@ from playground.race.decoder import Decoder, EngineDecoder
 from playground.sweep.library import Library
 from playground.sweep.options import SweepOptions
 from playground.sweep.sweep import Sweep
+from playground.worker import Wait
 
 if TYPE_CHECKING:
     from engine import Engine
@@ -71,9 +72,9 @@ class Sweeps:
         """This visitor's latest sweep."""
         return self._latest.get(sid)
 
-    def ahead(self, sweep: Sweep) -> int:
-        """Jobs that stand before one that waits."""
-        return self._service.worker.ahead(_owner(sweep))
+    def wait_of(self, sweep: Sweep) -> Wait:
+        """Where one stands that waits."""
+        return self._service.worker.wait_of(_owner(sweep))
 
     def close(self) -> None:
         """Stop every sweep; called before the worker is closed."""

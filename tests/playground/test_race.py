@@ -210,7 +210,7 @@ def test_a_race_that_waits_is_stopped_at_once():
         races, held = Races(service, FakeDecoder()), threading.Event()
         service.worker.submit("other", held.wait)
         race = races.start("a", options())
-        eventually(lambda: races.ahead(race) == 1)
+        eventually(lambda: races.wait_of(race).ahead == 1)
         races.stop("a")
         assert (race.phase, race.outcome) == ("stopped", None)
         held.set()

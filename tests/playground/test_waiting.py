@@ -15,7 +15,7 @@ from playground.service import Service, chat_of
 from playground.settings import Settings
 from playground.status import status_line
 from playground.viewer import Viewer
-from playground.wait_words import STEADY_S, WaitWords, about
+from playground.wait_words import STEADY_S, WaitWords, about, for_the_engine
 from playground.worker import Wait, Worker
 from tests.playground.measuring_fakes import MeasuredEngine, eventually, ready_service
 
@@ -129,6 +129,9 @@ def test_a_wait_is_told_coarsely_and_seldom_otherwise(clock: Clock) -> None:
     told = {None: "", 0.0: "about 5 s", 5.1: "about 10 s", 33.0: "about 40 s", 61.0: "about 90 s", 95.0: "about 2 min"}
     assert {seconds: about(seconds) for seconds in told} == told
     assert about(4000.0) == "more than 10 min"
+    assert for_the_engine(Wait(2, 33.0)) == "Waiting for the engine: 2 before you, it begins in about 40 s."
+    assert for_the_engine(Wait(1)) == "Waiting for the engine: 1 before you."
+    assert for_the_engine(Wait()) == "Waiting for the engine."
     words = WaitWords(clock)
     assert words(Wait(2)) == "" and words(Wait(2, 38.0)) == "", "not at once: the line has not moved"
     clock.now += STEADY_S
