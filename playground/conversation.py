@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from playground import said
+from playground.asked import Asked
 from playground.calls import Calls
 from playground.conversations.continuity import Continuity
 from playground.drafter_choice import DrafterChoice
@@ -55,6 +56,8 @@ class Conversation:
         """Settings of the latest turn, for a page that comes back; None before the first."""
         self.alternatives: bool | None = None
         """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
+        self.asked = Asked()
+        """What its turns answer, for who takes its trace along."""
         self._worker = worker
         self._make_chat = make_chat
         self._check = check
@@ -131,6 +134,7 @@ class Conversation:
             if self._chat is not None:
                 self._chat.clear()
             self._rest.clear()
+            self.asked.forget()
             self._calls.update(outcome=None)
 
         return self._calls.start(clear)
@@ -290,6 +294,7 @@ class Conversation:
         self._chat.session.alternatives = recorded(self._chat.engine, self.alternatives)
         self.options = options
         self.stepping.begin()
+        self.asked.note(self._chat.session.trace, said.questions(self._calls.view.messages)[-1])
         self._calls.update(phase="prefill")
         return self._chat
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,8 +10,6 @@ import gradio as gr
 
 from playground.choices import point_choices
 from playground.conversation import Conversation
-from playground.exchange import export_trace
-from playground.exchange.trace_name import trace_name
 from playground.limits import (
     OPTIONS,
     Refused,
@@ -23,11 +19,13 @@ from playground.limits import (
     check_position,
     stop_lines,
 )
+from playground.race.wire import question_of
 from playground.said import questions
 from playground.sampling_labels import in_labels
 from playground.sentences import PASSING
 from playground.service import Service
 from playground.shown_options import on_controls
+from playground.trace_download import trace_download
 from playground.viewer import Shown, Viewer, Watch, full, targets_of
 
 TICK_S = 0.1
@@ -229,18 +227,15 @@ class Handlers:
         return None if conversation is None else conversation.view().version
 
     def trace_file(self, data: object) -> str:
-        """A session's trace to take along, as JSON: its file's `name`, and the file as base64 in `data`.
+        """A session's trace to take along, as `trace_download` gives it; '' for an id that is not known.
 
-        '' before its first turn or for an id that is not known.
+        Asked with the id, or with JSON: the id as `sid`, and whether the visitor's `messages` shall be in the file.
         """
-        conversation = self._called(data)
-        chat = None if conversation is None else conversation.chat
-        if conversation is None or chat is None:
+        asked = question_of(data, self._service.registry) or {}
+        conversation = self._called(asked.get("sid", data))
+        if conversation is None:
             return ""
-        trace, tokenizer = chat.session.trace, chat.session.engine.tokenizer
-        name = trace_name(self._service.keeper.name_of(conversation.sid), trace.header.checkpoint)
-        packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True))
-        return json.dumps({"name": name, "data": packed.decode("ascii")})
+        return trace_download(self._service, conversation, messages=asked.get("messages") is True)
 
     def left(self, request: gr.Request) -> None:
         """A page was closed or reloaded; its conversation stays for a while."""

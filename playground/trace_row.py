@@ -14,12 +14,14 @@ TEMPLATE = """
     Download trace</button>
   <button type="button" class="plain" title="The same as plain text, for a script; rounds count from 0 there.">
     as .jsonl</button>
+  <label title="Off, the file has of your messages only how long they were, and is made to be shown to others.">
+    <input type="checkbox" class="messages"> with my messages</label>
   <span role="status" aria-live="polite"></span>
 </div>
 """
 SCRIPT = """
-const parts = ["code", ".copy", ".save", ".plain", "[role=status]"];
-const [id, copy, save, plain, note] = parts.map((part) => element.querySelector(part));
+const parts = ["code", ".copy", ".save", ".plain", ".messages", "[role=status]"];
+const [id, copy, save, plain, messages, note] = parts.map((part) => element.querySelector(part));
 const show = () => { id.textContent = props.value || ""; };
 watch("value", show);
 show();
@@ -39,7 +41,7 @@ copy.addEventListener("click", async () => {
 const download = async (unpack) => {
   let file = null;
   try {
-    const told = await server.trace_file(id.textContent);
+    const told = await server.trace_file(JSON.stringify({ sid: id.textContent, messages: messages.checked }));
     if (!told) { say("Nothing is recorded yet; send a message first."); return; }
     file = JSON.parse(told);
     let blob = new Blob([Uint8Array.from(atob(file.data), (char) => char.charCodeAt(0))], { type: "application/gzip" });

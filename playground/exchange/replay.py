@@ -7,9 +7,10 @@ who thinks, a computer asleep) shortened; a playhead is in seconds of that, so t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 
 from engine import events as ev
 from engine.trace import Trace, TraceHeader
@@ -27,6 +28,8 @@ class Recording:
     events: tuple[ev.Event, ...]
     times: tuple[float, ...]
     """When each event comes, in seconds of playing, ascending from 0."""
+    messages: Mapping[int, str] = field(default_factory=dict)
+    """`seq` of a turn's event -> the message that the turn answers, where the file brought it along."""
 
     @property
     def seconds(self) -> float:
@@ -117,11 +120,13 @@ class Playhead:
         return (recording.times[index] - self.seconds) / self.speed
 
 
-def record(trace: Trace, longest_wait_s: float = LONGEST_WAIT_S) -> Recording:
+def record(
+    trace: Trace, messages: Mapping[int, str] | None = None, longest_wait_s: float = LONGEST_WAIT_S
+) -> Recording:
     """A trace as a recording. A clock that runs back counts as standing still."""
     events = tuple(trace.since(0))
     times: list[float] = []
     for place, event in enumerate(events):
         wait = min(max(0.0, event.t - events[place - 1].t), longest_wait_s) if place else 0.0
         times.append((times[-1] if times else 0.0) + wait)
-    return Recording(trace.header, events, tuple(times))
+    return Recording(trace.header, events, tuple(times), MappingProxyType(dict(messages or {})))

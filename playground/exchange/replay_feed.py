@@ -116,7 +116,7 @@ class ReplayFeed:
     def _known(self, keyframe: int) -> Known:
         if not keyframe:
             settings = self.recording.header.settings
-            return PanelFeed(self.sid, self._tokenizer), ReplayStatus(settings), ReplayTalk()
+            return PanelFeed(self.sid, self._tokenizer), ReplayStatus(settings), ReplayTalk(self.recording.messages)
         feed, status, talk = copied(self._keyframes[keyframe])
         feed.rename()
         return feed, status, talk

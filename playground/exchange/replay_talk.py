@@ -1,13 +1,15 @@
 """The answers of a trace in the order in which they were made, as text: what a page shows in place of the chat.
 
-A trace holds the tokens of the answers, and of the messages only how long they were. An answer that was taken back
+A trace holds the tokens of the answers, and of the messages only how long they were; some files bring the messages
+along. An answer that was taken back
 later stays in the list, for it was made; while the rewind itself is shown, the last one is cut as the chat was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from engine import events as ev
@@ -20,6 +22,7 @@ GOES_BACK = ("checkpoint", "prompt", "prime")
 """Causes of a rewind that may go behind a whole answer, if only because the next prompt wants other rows below it."""
 UNSEEN = ("prompt", "prime")
 """Those of them that nobody asked for: the chat shows the answer as before."""
+NO_MESSAGES: Mapping[int, str] = MappingProxyType({})
 ENDS = {"cancelled": "stopped", "context": "the context was full", "error": "an error ended it"}
 
 
@@ -30,6 +33,8 @@ class Said:
     turn: int
     began: str
     """How its prompt was put in place, in a few words."""
+    message: str = ""
+    """What it answers; '' where the file does not say."""
     tokens: tuple[TurnToken, ...] = ()
     reason: str = ""
     """Why its last burst ended, '' while that runs."""
@@ -39,17 +44,19 @@ class Said:
     """Place in the history of the stop token that ended it, which is no text."""
 
     def wire(self, text: Callable[[int], str]) -> list[Any]:
-        """`[number, how it began, answer, what else there is to say]`."""
+        """`[number, how it began, answer, what else there is to say, message]`."""
         shown = [token.id for token in self.tokens if not token.hidden and token.index != self.stop]
         hidden = sum(token.hidden for token in self.tokens)
         notes = [ENDS.get(self.reason, ""), f"{hidden} tokens past the budget are held, not shown" if hidden else ""]
-        return [self.turn + 1, self.began, "".join(map(text, shown)), "; ".join(filter(None, notes))]
+        return [self.turn + 1, self.began, "".join(map(text, shown)), "; ".join(filter(None, notes)), self.message]
 
 
 class ReplayTalk:
     """Takes a trace's events in order. Holds ids alone: `wire` is told what each of them says."""
 
-    def __init__(self) -> None:
+    def __init__(self, messages: Mapping[int, str] = NO_MESSAGES) -> None:
+        """`messages`: `seq` of a turn's event to the message that the turn answers."""
+        self._messages = messages
         self._numbered = SinceClear()
         self._begin()
 
@@ -92,7 +99,7 @@ class ReplayTalk:
             self._past.append(present if self._before is None else replace(present, tokens=self._before))
             del self._past[:-KEPT]
         self._opening, self._before = self._before, None
-        self._now = Said(event.turn, _began(event))
+        self._now = Said(event.turn, _began(event), self._messages.get(event.seq, ""))
 
     def _note(self, event: ev.Event, now: Said) -> None:
         if isinstance(event, ev.BurstEvent | ev.ErrorEvent) and self._tokens.turn != now.turn:

@@ -12,17 +12,26 @@ import json
 import math
 import zlib
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
 from engine import events as ev
 from engine.errors import EngineError
-from engine.trace import CAPACITY, SCHEMA, Trace
+from engine.trace import CAPACITY, Trace
 from playground.exchange.errors import ExchangeError
 from playground.exchange.strict_json import Strict, parse, problem_of, require_known, text_of
 from playground.exchange.token_ids import ids_of
 from playground.exchange.trace_check import check_events
+from playground.exchange.trace_messages import (
+    MOST,
+    SCHEMA_WITH_MESSAGES,
+    MessageFields,
+    Messages,
+    messages_of,
+    with_messages,
+    without_messages,
+)
 from playground.exchange.trace_private import header_without_secrets, without_secrets
 from playground.panels.token_text import Tokenizer, TokenTexts
 from playground.store.checks import clean
@@ -55,8 +64,29 @@ class HeaderFields(Strict):
     ] = Field(default_factory=dict)
 
 
-def export_trace(trace: Trace, tokenizer: Tokenizer | None = None, *, compressed: bool = False) -> bytes:
-    """The file. Without a tokenizer it has the texts that the trace brought along, if any.
+class HeaderWithMessages(HeaderFields):
+    """The same of a file that brings the visitor's messages along."""
+
+    schema_: Annotated[Literal[2], Field(alias="schema")]  # type: ignore[assignment]
+    messages: Annotated[list[MessageFields], Field(max_length=MOST)]
+
+
+class TraceFile(NamedTuple):
+    """What a file holds."""
+
+    trace: Trace
+    messages: Messages
+
+
+def export_trace(
+    trace: Trace,
+    tokenizer: Tokenizer | None = None,
+    *,
+    compressed: bool = False,
+    messages: Messages | None = None,
+) -> bytes:
+    """The file. Without a tokenizer it has the texts that the trace brought along, if any. `messages` are the
+    visitor's own, for a reader who may know them.
 
     Where all events would make it larger than what an import takes, the oldest are left out, as the bounded trace
     itself does; the first `seq` says how many. Paths and keys stay here. May be called while the session runs.
@@ -64,11 +94,14 @@ def export_trace(trace: Trace, tokenizer: Tokenizer | None = None, *, compressed
     events = trace.since(0)
     lines = [_line(without_secrets(event)) for event in events]
     header = dataclasses.replace(header_without_secrets(trace.header), pieces=_pieces(trace, events, tokenizer))
-    first = clean(next(Trace(header).export()))
+    plain = clean(next(Trace(header).export()))
+    first = with_messages(plain, messages or {}, events)
     room, start = LARGEST_FILE - len(first) - 1, len(lines)
     while start and room > len(lines[start - 1]):
         start -= 1
         room -= len(lines[start]) + 1
+    if start:
+        first = with_messages(plain, messages or {}, events[start:])
     data = "".join(f"{line}\n" for line in (first, *lines[start:]) if line).encode()
     return gzip.compress(data, compresslevel=6, mtime=0) if compressed else data
 
@@ -78,11 +111,11 @@ def import_trace(data: bytes) -> Trace:
 
     At most 64 MiB are decompressed, whatever the file claims. `PanelFeed` can take any trace that this returns.
     """
-    return trace_of(unpacked(data))
+    return trace_of(unpacked(data)).trace
 
 
-def trace_of(data: bytes) -> Trace:
-    """The trace of a file that is not compressed (any more). Raises `ExchangeError` as `import_trace` does."""
+def trace_of(data: bytes) -> TraceFile:
+    """A file that is not compressed (any more). Raises `ExchangeError` as `import_trace` does."""
     lines = text_of(data, LARGEST_FILE, WHAT).split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -93,13 +126,14 @@ def trace_of(data: bytes) -> Trace:
             raise ExchangeError(f"Line {number} of the trace is too long to be one of ours.")
         if not line.strip():
             raise ExchangeError(f"Line {number} of the trace is empty; the file is damaged or not a trace.")
-    _check_header(lines[0] if lines else "")
+    first, messages = _read_header(lines[0] if lines else "")
+    lines[0] = first
     try:
         trace = Trace.load(lines)
     except EngineError as error:
         raise ExchangeError(str(error)) from None
     check_events(trace)
-    return trace
+    return TraceFile(trace, messages_of(messages, trace))
 
 
 def unpacked(data: bytes) -> bytes:
@@ -122,17 +156,21 @@ def unpacked(data: bytes) -> bytes:
     return out
 
 
-def _check_header(line: str) -> None:
+def _read_header(line: str) -> tuple[str, list[MessageFields]]:
+    """The line as `engine.trace` reads it, and the messages that it has besides."""
     if not line:
         raise ExchangeError("The file is empty; export the trace again.")
     value = parse(line)
     if not isinstance(value, dict) or value.get("kind") != "header":
         raise ExchangeError("The file is not a trace of Draftscope: its first line is not the header of one.")
-    require_known(value.get("schema"), SCHEMA, WHAT)
+    require_known(value.get("schema"), SCHEMA_WITH_MESSAGES, WHAT)
     try:
+        if value["schema"] == SCHEMA_WITH_MESSAGES:
+            return without_messages(value), HeaderWithMessages.model_validate(value).messages
         HeaderFields.model_validate(value)
     except ValidationError as error:
         raise ExchangeError(f"Line 1 of the trace is not a header of this version: {problem_of(error)}.") from None
+    return line, []
 
 
 def _pieces(trace: Trace, events: Sequence[ev.Event], tokenizer: Tokenizer | None) -> dict[str, str]:

@@ -25,6 +25,7 @@ def facts_of(recording: Recording) -> dict[str, Any]:
         "about": _about(header.settings, header.versions),
         "missing": first,
         "texts": bool(header.pieces),
+        "messages": len(recording.messages),
         "speeds": list(SPEEDS),
         "longest_wait": LONGEST_WAIT_S,
         "marks": _marks(recording),

@@ -53,7 +53,7 @@ class Replays:
             plain = unpacked(data)
             self._make_room(owner, len(plain))
             name = secrets.token_hex(16)
-            player = Player(name, record(trace_of(plain)))
+            player = Player(name, record(*trace_of(plain)))
             with self._lock:
                 self._open[name] = Lease(owner, len(plain), player, self._clock())
         self._wake_later()

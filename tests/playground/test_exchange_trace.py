@@ -161,7 +161,7 @@ REFUSED: list[tuple[str, Callable[[], bytes]]] = [
     ("behind its end", lambda: PACKED + PACKED),
     ("64 MiB", lambda: bomb(96 * 2**20)),
     ("compressed trace has at most", lambda: b"\x1f\x8b" + bytes(trace_file.LARGEST_PACKED)),
-    ("later version", header(schema=2)),
+    ("later version", header(schema=3)),
     ("schema is not", header(schema=True)),
     ("checkpoint: input should be a valid string", header(checkpoint=5)),
     ("pieces.x", header(pieces={"x": "y"})),

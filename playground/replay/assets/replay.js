@@ -80,7 +80,7 @@ async function begin(file) {
     if (mine !== attempt) { ask({ sid: here(), do: 'close', id: answer.id }).catch(() => {}); return; }
     Object.assign(open, { id: answer.id, sid: here(), file, at: answer.facts.events });
     stage.enter(async () => { const all = await ask({ id: open.id, do: 'look' }); talk.show(all.keep, all.talk); return all.delta; });
-    talk.begin();
+    talk.begin(answer.facts);
     bar.begin(file.name, answer.facts);
     card.holds(file.name, answer.facts);
     card.shown(true);
