@@ -32,7 +32,7 @@ def load_engine(
     """Load a checkpoint and prove its widths.
 
     Args:
-        ref: `default`, a local folder, a `.gguf` file, or a Hub id.
+        ref: `default`, `demo` (made on the spot, for looking at things), a local folder, a `.gguf` file, or a Hub id.
         drafter: default drafter of its sessions. draft_len: most drafts a round, `max_draft_len` by default.
         max_draft_len: 0 .. 32; fixes the round width W. 0 is the plain baseline at width 1.
         device: `auto`, `cpu`, `cuda`, `cuda:N`. dtype: `auto`, `float32`, `bfloat16`, `float16`.

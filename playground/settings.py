@@ -101,7 +101,7 @@ def _between(name: str, value: int, low: int, high: int) -> None:
 
 
 HELP = {
-    "model": "checkpoint to chat with: 'default', a Hub id, a local folder or a .gguf file",
+    "model": "checkpoint to chat with: 'default', 'demo', a Hub id, a local folder or a .gguf file",
     "drafter": "who proposes tokens: none, ngram, or model:REF (a smaller checkpoint with the same tokenizer)",
     "draft_len": f"most tokens drafted in a round, 0 to {MAX_DRAFT_LEN}",
     "device": "auto, cpu, cuda or cuda:N",
@@ -116,6 +116,8 @@ HELP = {
     "data": "where conversations and sweeps are kept: a folder, 'off', or 'auto': your data folder, unless others "
     "can reach the app",
 }
+
+DEMO = "the same as --model demo: a tiny model made on the spot, without a download; it babbles"
 
 
 def parse(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Settings:
@@ -134,6 +136,7 @@ def parse(argv: Sequence[str], env: Mapping[str, str] | None = None) -> Settings
             parser.add_argument(flag, action="store_const", const="true", default=None, help=text)
         else:
             parser.add_argument(flag, default=None, metavar="VALUE", help=text)
+    parser.add_argument("--demo", dest="model", action="store_const", const="demo", help=DEMO)
     given = vars(parser.parse_args(list(argv)))
     values: dict[str, object] = {}
     for item in fields(Settings):

@@ -12,11 +12,12 @@ from transformers.utils import logging as transformers_logging
 
 from engine.checkpoints.checkpoint import Checkpoint
 from engine.checkpoints.default import HUB_ID, default_folder
+from engine.checkpoints.demo import demo_folder
 from engine.checkpoints.gguf import converted_folder
 from engine.checkpoints.hub import hub_folder
 from engine.checkpoints.memory import FreeMemory, fits, free_memory, too_large, weight_bytes
 from engine.checkpoints.progress import Progress, silent
-from engine.checkpoints.reference import Default, GgufFile, HubId, LocalFolder, Reference, parse_reference
+from engine.checkpoints.reference import Default, Demo, GgufFile, HubId, LocalFolder, Reference, parse_reference
 from engine.checkpoints.safetensors_file import ALIGNMENT
 from engine.checkpoints.stop_ids import end_of_turn_ids
 from engine.checkpoints.validate import read_config, require_tokenizer, weight_specs
@@ -43,7 +44,7 @@ def load_checkpoint(
     progress: Progress | None = None,
     free: FreeMemory = free_memory,
 ) -> Checkpoint:
-    """Load the checkpoint that `ref` names (`default`, a folder, a `.gguf` file, a Hub id) onto `device`.
+    """Load the checkpoint that `ref` names (`default`, `demo`, a folder, a `.gguf` file, a Hub id) onto `device`.
 
     `dtype="auto"` is float32 on the CPU, where 16-bit types are slower, and the checkpoint's own type
     elsewhere. `max_ctx` (tokens) is checked against the model's trained context. `progress(sentence,
@@ -99,6 +100,8 @@ def resolve(
                 "this "
                 "machine once, or start with --model and a local checkpoint."
             ) from error
+    if isinstance(ref, Demo):
+        return Resolved(demo_folder(), "demo", "made on this machine")
     if isinstance(ref, GgufFile):
         return Resolved(converted_folder(ref.path, progress), ref.path.name, "a GGUF file")
     if isinstance(ref, LocalFolder):

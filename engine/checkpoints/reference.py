@@ -1,4 +1,4 @@
-"""What a checkpoint reference means: `default`, a local folder, a `.gguf` file or a Hub id.
+"""What a checkpoint reference means: `default`, `demo`, a local folder, a `.gguf` file or a Hub id.
 
 Parsing looks at the disk (does this path exist?) but never at the network. `os.path` is asked rather than
 `Path`, whose questions raise for names that no disk can hold.
@@ -23,6 +23,11 @@ class Default:
 
 
 @dataclass(frozen=True)
+class Demo:
+    """A tiny checkpoint that is made on the spot and understands nothing."""
+
+
+@dataclass(frozen=True)
 class LocalFolder:
     """A folder with `config.json`, safetensors weights and a tokenizer."""
 
@@ -44,7 +49,7 @@ class HubId:
     revision: str | None = None
 
 
-Reference = Default | LocalFolder | GgufFile | HubId
+Reference = Default | Demo | LocalFolder | GgufFile | HubId
 
 
 def parse_reference(text: str) -> Reference:
@@ -57,6 +62,8 @@ def parse_reference(text: str) -> Reference:
         raise CheckpointError("The checkpoint reference is empty: give 'default', a folder, a .gguf file or a Hub id.")
     if text == "default":
         return Default()
+    if text == "demo":
+        return Demo()
     path = _expanded(text)
     if text.lower().endswith(".gguf"):
         if not os.path.isfile(path):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from huggingface_hub import snapshot_download
 
-from engine.checkpoints.reference import HubId, LocalFolder, parse_reference
+from engine.checkpoints.demo import demo_folder
+from engine.checkpoints.reference import Demo, HubId, LocalFolder, parse_reference
 from engine.checkpoints.validate import require_tokenizer, weight_specs
 from engine.errors import CheckpointError
 
@@ -19,6 +20,8 @@ def local_folder(reference: str) -> Path | None:
     parsed = parse_reference(reference)
     if isinstance(parsed, LocalFolder):
         return parsed.path
+    if isinstance(parsed, Demo):
+        return demo_folder()
     return _cached(parsed) if isinstance(parsed, HubId) else None
 
 

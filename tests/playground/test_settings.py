@@ -23,6 +23,11 @@ def test_the_command_line_wins_over_the_environment_and_that_over_defaults() -> 
     assert (settings.port, settings.model, settings.share) == (8002, "some/model", True)
 
 
+def test_the_demo_is_a_model_like_another() -> None:
+    assert parse(["--demo"], {}).model == parse(["--model", "demo"], {}).model == "demo"
+    assert parse([], {"DRAFTSCOPE_MODEL": "demo"}).model == "demo"
+
+
 def test_a_space_is_reachable_from_outside_unless_told_otherwise() -> None:
     assert parse([], {"SPACE_ID": "someone/space"}).host == "0.0.0.0"
     assert parse(["--host", "127.0.0.1"], {"SPACE_ID": "someone/space"}).host == "127.0.0.1"

@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.checkpoints.reference import Default, GgufFile, HubId, LocalFolder, parse_reference
+from engine.checkpoints.reference import Default, Demo, GgufFile, HubId, LocalFolder, parse_reference
 from engine.errors import CheckpointError
 
 
 def test_default() -> None:
     assert parse_reference(" default ") == Default()
+
+
+def test_demo() -> None:
+    assert parse_reference("demo") == Demo()
 
 
 @pytest.mark.parametrize(
