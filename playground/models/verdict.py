@@ -94,7 +94,7 @@ def _judged(rounds: Sequence[RoundEvent], drafting: Sequence[RoundEvent], plain:
         return SpeedVerdict("unknown", "This machine's clock is too coarse to time the rounds.")
     tokens = sum(event.emitted for event in rounds) / len(rounds)
     model = CostModel(tokens_per_round=tokens, plain_step_ms=plain, round_ms=time)
-    gain = model.predicted
+    gain = model.by_medians
     if gain < 1 - EVEN:
         return SpeedVerdict("losing", f"Plain decoding would be {1 / gain:.2f}× as fast: {model.reason()}", gain)
     if gain > 1 + EVEN:

@@ -1,8 +1,9 @@
-"""What speculation should gain from the cost of its parts, and what it gained.
+"""What a speed-up is made of: how many tokens a round gives, and how long it takes beside a plain step.
 
     speed-up = tokens per round x plain step / round
 
-Times are medians, so that a few slow rounds move the measured speed-up and not the predicted one.
+Times are medians, so that a few slow rounds move the speed-up over the whole time and not this one. That both agree is
+arithmetic and proves nothing of a model; what foretells a setting without measuring it is playground/sweep/forecast.py.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from statistics import median
 from engine.events import RoundEvent
 
 FAR = 0.1
-"""Relative difference of predicted and measured from which a reader wants a reason."""
+"""Relative difference between medians and the whole time from which a reader wants a reason."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class CostModel:
     """Ratio of the decode speeds in tokens a second; None where too little was measured."""
 
     @property
-    def predicted(self) -> float:
+    def by_medians(self) -> float:
         """The formula above."""
         return self.tokens_per_round / self.break_even
 
@@ -41,12 +42,12 @@ class CostModel:
         """The formula with its numbers."""
         said = (
             f"{self.tokens_per_round:.2f} tokens a round × {self.plain_step_ms:.1f} ms a plain step ÷ "
-            f"{self.round_ms:.1f} ms a round = {self.predicted:.2f}× predicted"
+            f"{self.round_ms:.1f} ms a round = {self.by_medians:.2f}× by median times"
         )
         if self.measured is None:
             return f"{said}."
-        said += f", {self.measured:.2f}× measured."
-        if abs(self.measured / self.predicted - 1) > FAR:
+        said += f", {self.measured:.2f}× over the whole time."
+        if abs(self.measured / self.by_medians - 1) > FAR:
             said += " They differ where single rounds took much longer or shorter than the median one."
         return said
 

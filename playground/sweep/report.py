@@ -7,6 +7,7 @@ from typing import Any
 
 from playground.names import drafter_label
 from playground.sweep.compare import Comparison, compare
+from playground.sweep.forecast_words import words
 from playground.sweep.library import Listed
 from playground.sweep.run import Run
 from playground.sweep.summary import Cell, Spread, summary_of
@@ -54,6 +55,7 @@ def report_of(run: Run) -> dict[str, Any]:
         "plain": {"rate": _spread(summary.plain_rate), "step_ms": summary.plain_step_ms},
         "cells": [_cell(cell, best) for cell in summary.cells],
         "categories": list(summary.categories),
+        "forecasts": [words(name, model, run.lengths) for name, model in summary.forecasts.items()],
     }
 
 
@@ -131,7 +133,7 @@ def _cell(cell: Cell, best: Cell | None) -> dict[str, Any]:
         "tokens_per_round": None if cost is None else cost.tokens_per_round,
         "round_ms": None if cost is None else cost.round_ms,
         "break_even": None if cost is None else cost.break_even,
-        "predicted": None if cost is None else cost.predicted,
+        "foretold": cell.foretold,
         "categories": cell.by_category,
         "same": cell.same,
         "compared": cell.compared,

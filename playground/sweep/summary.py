@@ -8,10 +8,11 @@ are left out. Median and quartiles are over the repeats.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median, quantiles
 
 from playground.race.cost_model import CostModel
+from playground.sweep.forecast import Forecast, Measured, forecast, left_out
 from playground.sweep.run import Pass, Run
 
 
@@ -44,6 +45,10 @@ class Cell:
     """Prompts whose tokens are those of plain decoding,"""
     compared: int
     """of so many."""
+    measured: Measured
+    """What a forecast is fitted to."""
+    foretold: float | None = None
+    """Speed-up that the drafter's other settings forecast for this one; None where they cannot."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,8 @@ class Summary:
     plain_width: int
     cells: tuple[Cell, ...]
     categories: tuple[str, ...]
+    forecasts: dict[str, Forecast]
+    """The cost model of each drafter that was measured at two K or more."""
 
     @property
     def best(self) -> Cell | None:
@@ -74,7 +81,15 @@ def summary_of(run: Run) -> Summary:
     texts = {record.prompt: record.text for record in plain}
     cells = tuple(_cell(run, arm, by_arm[arm], plain, step, categories, texts) for arm in range(1, len(run.arms)))
     widths = [record.width for record in plain if record.width]
-    return Summary(_spread(_rates(plain)), step, min(widths, default=0), cells, categories)
+    models = {name: model for name in run.drafters if (model := forecast(_of(cells, name), step or 0.0)) is not None}
+    cells = tuple(
+        replace(cell, foretold=left_out(_of(cells, cell.drafter), step or 0.0).get(cell.draft_len)) for cell in cells
+    )
+    return Summary(_spread(_rates(plain)), step, min(widths, default=0), cells, categories, models)
+
+
+def _of(cells: Sequence[Cell], drafter: str) -> list[Measured]:
+    return [cell.measured for cell in cells if cell.drafter == drafter]
 
 
 def _cell(
@@ -89,6 +104,7 @@ def _cell(
     drafter, draft_len = run.arms[arm]
     speed_up = _spread(_speed_ups(passes, plain, lambda record: True))
     drafted, rounds = sum(record.drafted for record in passes), sum(record.rounds for record in passes)
+    accepted = sum(record.accepted for record in passes)
     round_ms = _median(record.round_ms for record in passes if record.round_ms > 0)
     cost = None
     if step is not None and round_ms is not None and rounds:
@@ -105,11 +121,12 @@ def _cell(
         draft_len=draft_len,
         speed_up=speed_up,
         rate=_spread(_rates(passes)),
-        acceptance=sum(record.accepted for record in passes) / drafted if drafted else None,
+        acceptance=accepted / drafted if drafted else None,
         cost=cost if cost is not None and cost.tokens_per_round > 0 else None,
         by_category=by_category,
         same=sum(text == texts[prompt] for prompt, text in told.items()),
         compared=len(told),
+        measured=Measured(draft_len, rounds, drafted, accepted, round_ms or 0.0),
     )
 
 

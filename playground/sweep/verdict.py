@@ -39,7 +39,7 @@ def _middle(speed: Spread) -> str:
 def _reasons(best: Cell, speed: Spread) -> list[str]:
     if best.cost is None:
         return []
-    if speed.median > 1 or best.cost.predicted > 1:
+    if speed.median > 1 or best.cost.by_medians > 1:
         return [best.cost.sentence()]
     return [f"Speculation loses because {best.cost.reason()}", best.cost.sentence()]
 

@@ -37,7 +37,7 @@ def test_acceptance_cost_model_and_texts():
     assert cell.acceptance == 0.5 and (cell.same, cell.compared) == (2, 2)
     assert cell.cost is not None and cell.cost.tokens_per_round == 2
     assert cell.cost.break_even == pytest.approx(2 / 1.5)
-    assert cell.cost.predicted == pytest.approx(cell.cost.measured)
+    assert cell.cost.by_medians == pytest.approx(cell.cost.measured)
     run = made_run({2: 1.5})
     odd = run.passes[-1].model_copy(update={"text": "0" * 12})
     changed = summary_of(run.model_copy(update={"passes": [*run.passes[:-1], odd]}))
@@ -69,7 +69,7 @@ def test_the_verdict_names_the_best_setting_and_what_is_as_good():
         "Best: n-gram lookup at K = 7, 2.01× as fast as plain decoding (1.99× to 2.03× in the middle half of 3 "
         "repeats)."
     )
-    assert says[1].startswith("2.00 tokens a round × 40.0 ms a plain step ÷ 39.8 ms a round = 2.01× predicted")
+    assert says[1].startswith("2.00 tokens a round × 40.0 ms a plain step ÷ 39.8 ms a round = 2.01× by median times")
     assert "Within the spread, as good: n-gram lookup at K = 4." in says
     assert any(text.startswith("Best by kind of prompt: chat 2.01× (ngram, K = 7)") for text in says)
     assert "Every setting gave the tokens of plain decoding, prompt by prompt." in says

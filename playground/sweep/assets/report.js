@@ -3,9 +3,9 @@ function createReport(host) {
   const title = el('h2', { id: 'sweep_title' }), facts = el('p', { class: 'dm-quiet' });
   const words = el('div', { class: 'dm-sentences', id: 'sweep_verdict' });
   const heats = el('div', { class: 'dm-two' });
-  const cost = el('div'), kinds = el('div'), plain = el('p', { class: 'dm-quiet' });
+  const cost = el('div'), models = el('div', { class: 'dm-sentences', id: 'sweep_forecasts' }), kinds = el('div'), plain = el('p', { class: 'dm-quiet' });
   const costBox = el('details', { open: true }, el('summary', { text: 'The cost model behind it, and all numbers' }),
-    el('p', { class: 'dm-quiet', text: 'Speed-up = tokens per round × plain step ÷ round. Above break even a setting gains. Times are medians over rounds.' }), plain, cost);
+    el('p', { class: 'dm-quiet', text: 'Speed-up = tokens per round × plain step ÷ round. Above break even a setting gains. Times are medians over rounds. Foretold: what a model fitted to the drafter’s other settings alone says of this one.' }), plain, cost, models);
   const kindsBox = el('details', {}, el('summary', { text: 'Speed-up by kind of prompt' }), kinds);
   const box = el('section', { class: 'dm-card dm-stack', id: 'sweep_report', hidden: true, 'aria-labelledby': 'sweep_title' }, el('div', {}, title, facts), words, heats, costBox, kindsBox);
   host.append(box);
@@ -32,9 +32,10 @@ function createReport(host) {
       setText(plain, rate ? `Plain decoding: ${rate[0].toFixed(1)} tokens/s${rate[1] === rate[2] ? '' : ` (${rate[1].toFixed(1)} to ${rate[2].toFixed(1)})`}, ${fixed(step_ms, 1)} ms a step.` : 'Plain decoding has not been measured yet.');
       const named = Object.fromEntries(report.drafters);
       const rows = report.cells.filter((cell) => cell.rate);
-      cost.replaceChildren(tableOf('The cost model', ['setting', 'tokens per round', 'ms a round', 'break even', 'predicted', 'measured', 'tokens/s', 'accepted', 'same text'], rows.map((cell) => [
-        `${named[cell.drafter]}, K = ${cell.k}`, fixed(cell.tokens_per_round, 2), fixed(cell.round_ms, 1), fixed(cell.break_even, 2), times(cell.predicted), times(cell.speed_up?.[0]),
+      cost.replaceChildren(tableOf('The cost model', ['setting', 'tokens per round', 'ms a round', 'break even', 'foretold', 'measured', 'tokens/s', 'accepted', 'same text'], rows.map((cell) => [
+        `${named[cell.drafter]}, K = ${cell.k}`, fixed(cell.tokens_per_round, 2), fixed(cell.round_ms, 1), fixed(cell.break_even, 2), times(cell.foretold), times(cell.speed_up?.[0]),
         fixed(cell.rate[0], 1), percent(cell.acceptance), `${cell.same} of ${cell.compared}`])));
+      models.replaceChildren(...(report.forecasts ?? []).map((text) => el('p', { class: 'dm-quiet', text })));
       kindsBox.hidden = report.categories.length < 2;
       kinds.replaceChildren(tableOf('Speed-up by kind of prompt', ['setting', ...report.categories], rows.map((cell) => [`${named[cell.drafter]}, K = ${cell.k}`, ...report.categories.map((kind) => times(cell.categories[kind]))])));
     },
