@@ -33,7 +33,16 @@ function createFeet(ask) {
       setAttr(row, 'data-foot-plain', fits ? foot.student : '');
     });
   }
-  return function draw() {
+  // The chat follows the panels by a moment, on a busy machine by a longer one.
+  function lookAgain(wait) {
+    clearTimeout(again);
+    again = setTimeout(() => {
+      draw();
+      const messages = bots(), missing = store.state.tokens.length && feet[messages.length - 1]?.text !== messages.at(-1)?.textContent;
+      if (missing && wait < 8000) lookAgain(2 * wait);
+    }, wait);
+  }
+  function draw() {
     const { s, f, e, tokens, texts } = store.state;
     if (store.guest || !s) return;
     const messages = bots(), last = messages.at(-1);
@@ -47,12 +56,12 @@ function createFeet(ask) {
     else if (!s.running && last && tokens.length && isOf(last, tokens, texts)) feet[messages.length - 1] = footOf(last, tokens, f.tokens_per_second);
     show(messages);
     const now = `${s.running} ${tokens.length}`;
-    if (was !== now) { // the chat follows the panels by a moment
+    if (was !== now) {
       was = now;
-      clearTimeout(again);
-      again = setTimeout(draw, 400);
+      lookAgain(400);
     }
-  };
+  }
+  return draw;
 }
 
 function footOf(message, tokens, speed) {
