@@ -154,7 +154,7 @@ class PanelFeed:
         """Groups of small values, of which a delta carries those that changed."""
         rounds, tested, accepted = self.rounds.by_position.wire()
         return {
-            "f": figure_texts(self.telem, status, self.timeline.overshoot_total),
+            "f": figure_texts(self.telem, status, self.timeline.let_go),
             "s": status.wire(),
             "a": {"n": rounds, "tested": tested, "accepted": accepted},
             "c": {name: self.timeline.counts[name] for name in TRANSITIONS},

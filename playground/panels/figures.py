@@ -54,8 +54,8 @@ FIGURES = (
     Figure(
         "overshoot",
         "overshoot",
-        "Tokens past the budget of new tokens: those held in the caches and not shown now, and all so far.",
-        "Tokens worked out past the end of the answer, kept aside in case you continue.",
+        "Tokens past the budget of new tokens: those held in the caches and not shown now, and those let go again, in all.",
+        "Tokens worked out past the end of the answer, kept aside in case you continue; and those that were thrown away.",
     ),
     Figure(
         "pending",
@@ -76,7 +76,7 @@ FIGURES = (
 )
 
 
-def figure_texts(telem: SpecTelemetry, status: LiveStatus, overshoot_total: int) -> dict[str, str]:
+def figure_texts(telem: SpecTelemetry, status: LiveStatus, let_go: int) -> dict[str, str]:
     """Every figure's text by key: the value, then after ` · ` what qualifies it; a dash where nothing was counted."""
     points = status.rewind_points
     at = " · at " + ", ".join(map(str, points[-2:])) if points else ""
@@ -87,7 +87,7 @@ def figure_texts(telem: SpecTelemetry, status: LiveStatus, overshoot_total: int)
         "mean_acceptance_length": f"{telem.mean_acceptance_length:.2f}" if telem.draft_rounds else "—",
         "draft_acceptance_rate": f"{telem.draft_acceptance_rate:.1%}" if telem.drafted else "—",
         "rounds": f"{telem.rounds} · {_drafting(status)}",
-        "overshoot": f"{status.hidden_overshoot} held · {overshoot_total} so far",
+        "overshoot": f"{status.hidden_overshoot} held · {let_go} let go",
         "pending": status.state,
         "rewind_points": f"{len(points)}{at}",
         "context": f"{status.committed} / {status.max_ctx}{share}" if status.max_ctx else "—",

@@ -29,6 +29,9 @@ def test_tokens_fates_and_lengths_agree_with_the_engine(tiny_engine, monkeypatch
         assert feed.telem == session.telem
         assert feed.tokens.visible == shown
         assert feed.tokens.hidden == (chat.turn.hidden if chat.turn else [])
+        fates = "".join(row.fates for row in feed.rounds.rows)
+        assert fates.count("5") == len(feed.tokens.hidden), "the overshoot panel and the token view"
+        assert fates.count("6") == feed.timeline.let_go, "the overshoot panel and the figure"
 
     def stop_in_prefill(_: object) -> bool:
         return session.trace.since(0)[-1].kind != "prefill"
@@ -62,6 +65,20 @@ def test_tokens_fates_and_lengths_agree_with_the_engine(tiny_engine, monkeypatch
     assert full["a"]["accepted"] == session.telem.pos_accepted[: len(full["a"]["accepted"])]
 
 
+def test_what_a_burst_passes_and_the_answer_shows_at_once_is_no_overshoot(tiny_engine) -> None:
+    chat = ChatSession(tiny_engine("llama", max_ctx=512))
+    chat.session.set_drafter("ngram", 7)
+    feed = PanelFeed("s", chat.session.engine.tokenizer)
+    held = []
+    for step in range(6):
+        turn = chat.send("again again again", 30 + step, burst=3)
+        held += [len(turn.hidden)] if turn.hidden else []
+        feed.update(chat.session.trace.since(feed.next_seq), LiveStatus())
+    bursts = [event for event in chat.session.trace.since(0) if event.kind == "overshoot" and event.action == "kept"]
+    assert len(bursts) > len(held) > 0, "inner edges passed their burst too"
+    assert [mark[2] for mark in feed.timeline.marks if mark[1] == "over"] == held
+
+
 def test_after_a_clear_everything_counts_from_the_beginning(tiny_engine) -> None:
     chat = ChatSession(tiny_engine("llama", max_ctx=512))
     session, feed = chat.session, PanelFeed("s", chat.session.engine.tokenizer)
@@ -72,7 +89,7 @@ def test_after_a_clear_everything_counts_from_the_beginning(tiny_engine) -> None
     assert empty["n"] == 1 and empty["e"] != before["e"], "a page begins a new stream"
     assert not {"r", "m", "p", "z", "t"} & set(empty)
     assert empty["f"]["rounds"].startswith("0 · ") and empty["f"]["tokens_per_round"] == "—"
-    assert empty["f"]["overshoot"] == "0 held · 0 so far" and not any(empty["c"].values())
+    assert empty["f"]["overshoot"] == "0 held · 0 let go" and not any(empty["c"].values())
     turn, counted = chat.send("again again", max_new=12, burst=5), session.telem.copy()
     feed.update(session.trace.since(feed.next_seq), LiveStatus())
     assert feed.tokens.visible == turn.tokens and feed.telem == turn.telem and feed.telem != counted
