@@ -54,8 +54,8 @@ FIGURES = (
     Figure(
         "overshoot",
         "overshoot",
-        "Tokens past the budget of new tokens: those held in the caches and not shown now, and those let go again, in all.",
-        "Tokens worked out past the end of the answer, kept aside in case you continue; and those that were thrown away.",
+        "Tokens past the budget of new tokens: those now held in the caches and not shown, and all that were let go.",
+        "Tokens worked out past the end of the answer: kept aside in case you continue, or thrown away.",
     ),
     Figure(
         "pending",
