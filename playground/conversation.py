@@ -77,6 +77,11 @@ class Conversation:
         """The engine side; None before the first turn. Its trace may be read from any thread."""
         return self._chat
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it shows another branch than the one whose rows are in the caches, until the next message."""
+        return self._rest.moved
+
     def view(self) -> View:
         """The present reading."""
         return self._calls.view

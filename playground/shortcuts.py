@@ -11,7 +11,7 @@ KEYS = (
     ("Enter", "Send the message; Shift and Enter together begin a new line"),
     ("Ctrl Enter", "Send the message from anywhere but another box; on a Mac also with ⌘"),
     ("Esc", "Stop the running answer, once nothing is open or pinned that Esc would close"),
-    ("← →", "Go to the round before or after the one that is pinned"),
+    ("← →", "Go to the round before or after the pinned one; in the token view, to the next token"),
     ("?", "Open this list"),
 )
 """Keys and what they do, as the dialog lists them; those of a chart or a list stand in its own description."""

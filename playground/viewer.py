@@ -203,6 +203,7 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
         drafter=public_name(session.drafter.name),
         draft_len=session.draft_len,
         can_continue=view.can_continue,
+        elsewhere=conversation.elsewhere,
         hidden_overshoot=len(chat.turn.hidden) if chat.turn is not None and not view.running else 0,
         occupancy=occupancy_of(session, len(questions(view.messages))),
     )

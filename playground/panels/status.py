@@ -88,6 +88,8 @@ class LiveStatus:
     drafter: str = "none"
     draft_len: int = 0
     can_continue: bool = False
+    elsewhere: bool = False
+    """Whether the chat shows another branch than the one whose rows are in the caches."""
     hidden_overshoot: int = 0
     """Tokens past the budget that are in the caches and not shown in the chat."""
     occupancy: Occupancy | None = None
@@ -107,5 +109,6 @@ class LiveStatus:
             "drafter": self.drafter,
             "draft_len": self.draft_len,
             "can_continue": self.can_continue,
+            "elsewhere": self.elsewhere,
             "hidden": self.hidden_overshoot,
         }

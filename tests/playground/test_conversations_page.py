@@ -123,7 +123,9 @@ def test_branch_tree_and_a_restart(server: Server, tab: OpenTab) -> None:
     assert texts(one) == before
     expect(one.page.locator("#status")).to_contain_text("tokens are read again with your next message")
     expect(branches(one).first).to_be_focused()
+    expect(one.page.locator("#tokens")).to_contain_text("The chat shows another branch")
     say(one, "and then?")
+    expect(one.page.locator("#tokens")).not_to_contain_text("The chat shows another branch")
     expect(branches(one).first).to_contain_text("6 messages, shown")
 
     sid, shown = one.sid, texts(one)

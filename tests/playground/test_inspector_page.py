@@ -94,6 +94,12 @@ def test_a_click_shows_round_fates_rivals_and_the_test_and_marks_every_view(app:
         event.bonus,
     ]
     page.wait_for_function("window.CSS.highlights.has('ds-pin') || document.querySelector('.ds-pinned-message')")
+    tokens(page).nth(2).click()
+    before = page.evaluate(AT)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{AT} !== 'null' && {AT} !== {json.dumps(before)}")
+    expect(tokens(page).nth(3)).to_have_attribute("aria-selected", "true")
+    tokens(page, "correction").last.click()
     page.locator("[data-panel=speed] .ds-button").filter(has_text="Table").click()
     expect(page.locator("[data-panel=speed] .ds-pinned-row td").first).to_have_text(str(number))
 

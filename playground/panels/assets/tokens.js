@@ -21,7 +21,7 @@ function createTokens(root) {
   const drawChip = createPinChip(inspector.reveal);
   const markChat = createChatMark();
   const writeFeet = createFeet(ask);
-  const choose = createChoosing(body, (place) => pinToken(turns, place, inspector));
+  const choose = createChoosing(body, (place) => pinToken(turns, place), inspector.near);
 
   let limit = STEP, shown = [], turn = -1, drawn = -1;
   const view = { element: root, draw };
@@ -32,7 +32,7 @@ function createTokens(root) {
     drawChip();
     writeFeet();
     const tokens = turns.tokens();
-    markChat(pin.at ? tokens : [], (token, place) => isPinned(token, place, turns), turns.turn(), turns.later() ?? Infinity);
+    markChat(pin.at ? tokens : [], (token, place) => isPinned(token, place, turns), turns.turn(), store.state.s.elsewhere ? Infinity : turns.later() ?? Infinity);
     if (drawn === stamp.tokens && !view.stale) return;
     drawn = stamp.tokens;
     view.stale = false;
@@ -50,7 +50,8 @@ function createTokens(root) {
     setText(title, turns.past ? `Turn ${turns.turn() + 1}, token by token` : 'Last turn, token by token');
     if (!turns.past) markPending(tokens);
     markPinned(want, begin);
-    setText(count, summary(tokens) + (turns.past?.gone ? ' A rewind has dropped the rows of this answer since.' : ''));
+    setText(count, summary(tokens) + (turns.past?.gone ? ' A rewind has dropped the rows of this answer since.' : '')
+      + (store.state.s.elsewhere ? ' The chat shows another branch, which is read with the next message; these tokens are of the one before.' : ''));
   }
   // Spans are kept for as long as their token is the same; the list only changes at its ends.
   function paint(want, begin) {
@@ -97,18 +98,19 @@ const isHere = (place, turns) => pin.at?.round === 0 && pin.at.turn === turns.tu
 const isPinned = (token, place, turns) => (pin.round() ? token.round === pin.round() : isHere(place, turns));
 const isChosen = (token, place, turns) => (pin.round() ? token.round === pin.round() && pin.at.column === columnOfToken(token) : isHere(place, turns));
 
-function pinToken(turns, place, inspector) {
+function pinToken(turns, place) {
   const tokens = turns.tokens(), token = tokens[place];
   if (!token) return;
   const after = tokens.slice(0, place).findLast((before) => before.round > 0)?.round ?? (tokens.find((later) => later.round > 0)?.round ?? 1) - 1;
   pin.toggle(token.round > 0 ? { round: token.round, column: columnOfToken(token) }
     : { round: 0, turn: turns.turn(), place, after, number: turns.number, skipped: turns.past?.first ?? 0, title: `“${glyphs(tokenText(token.id))}”` });
-  if (pin.at) inspector.near();
 }
 
 // One stop for the keyboard, as in a list: arrows move, Enter or a click looks into the token.
-function createChoosing(body, look) {
+// While something is pinned, what the arrows come to is pinned in its place.
+function createChoosing(body, look, near) {
   let active = null, begin = 0;
+  const lookAt = (node) => { look(placeOf(node)); if (pin.at) near(); };
   const placeOf = (node) => begin + [...body.children].indexOf(node);
   function go(node) {
     if (!node) return;
@@ -123,13 +125,13 @@ function createChoosing(body, look) {
     const node = target.closest('.ds-token');
     if (!node || String(window.getSelection())) return; // who marks text wants to copy it
     go(node);
-    look(placeOf(node));
+    lookAt(node);
   });
   body.addEventListener('keydown', (event) => {
     const from = active?.isConnected ? active : null;
     const to = { ArrowRight: from ? from.nextElementSibling : body.lastElementChild, ArrowLeft: from ? from.previousElementSibling : body.lastElementChild, Home: body.firstElementChild, End: body.lastElementChild }[event.key];
-    if (to !== undefined) { event.preventDefault(); go(to); }
-    else if ((event.key === 'Enter' || event.key === ' ') && from) { event.preventDefault(); look(placeOf(from)); }
+    if (to !== undefined) { event.preventDefault(); go(to); if (to && pin.at) look(placeOf(to)); }
+    else if ((event.key === 'Enter' || event.key === ' ') && from) { event.preventDefault(); lookAt(from); }
   });
   return { moved(first) { begin = first; if (active && !active.isConnected) { active = null; body.removeAttribute('aria-activedescendant'); } } };
 }
