@@ -8,7 +8,6 @@ from collections.abc import Collection
 
 from playground.store.checks import SEARCH_CHARS, clean
 from playground.store.errors import StoreError
-from playground.store.grams import may_hold
 from playground.store.values import Summary, title_of
 
 _LIST = """
@@ -19,8 +18,7 @@ SELECT c.sid, c.name, c.created, c.updated, c.messages,
 FROM conversations c
 WHERE c.deleted IS NULL AND (:owned IS NULL OR c.sid IN (SELECT value FROM json_each(:owned)))
     AND (:search = '' OR holds(c.name, :search)
-        OR (may_hold((SELECT g.bits FROM grams g WHERE g.sid = c.sid), :search)
-            AND EXISTS (SELECT 1 FROM nodes n WHERE n.sid = c.sid AND holds(n.content, :search))))
+        OR EXISTS (SELECT 1 FROM nodes n WHERE n.sid = c.sid AND holds(n.content, :search)))
 ORDER BY c.updated DESC, c.rowid DESC
 LIMIT :limit OFFSET :offset
 """
@@ -33,7 +31,6 @@ def prepare(connection: sqlite3.Connection) -> None:
     """
     connection.create_function("title_of", 1, title_of, deterministic=True)
     connection.create_function("holds", 2, _holds, deterministic=True)
-    connection.create_function("may_hold", 2, may_hold, deterministic=True)
 
 
 def listed(

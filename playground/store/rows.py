@@ -8,7 +8,6 @@ import struct
 from collections.abc import Iterable
 from typing import Any
 
-from playground.store import grams
 from playground.store.checks import ORIGINS, size_of
 from playground.store.values import Node, Said
 
@@ -41,7 +40,6 @@ def insert(connection: sqlite3.Connection, sid: str, parent: int | None, said: S
     )
     assert cursor.lastrowid is not None
     count(connection, sid, 1, size_of(said))
-    grams.note(connection, sid, said.content)
     return cursor.lastrowid
 
 
@@ -52,8 +50,6 @@ def update(connection: sqlite3.Connection, sid: str, node: Node, said: Said) -> 
         (*_changing(said), node.id),
     )
     count(connection, sid, 0, size_of(said) - size_of(node.said))
-    if said.content != node.said.content:
-        grams.note(connection, sid, said.content)
 
 
 def remove(connection: sqlite3.Connection, sid: str, node: int) -> None:

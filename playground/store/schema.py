@@ -9,7 +9,7 @@ from playground.store.errors import StoreTooNew
 
 APPLICATION = 0x44534350
 """`application_id` of our files: the letters DSCP."""
-TABLES = frozenset({"conversations", "nodes", "traces", "grams"})
+TABLES = frozenset({"conversations", "nodes", "traces"})
 Step = tuple[str, ...]
 
 STEPS: tuple[Step, ...] = (
@@ -45,13 +45,6 @@ STEPS: tuple[Step, ...] = (
             sid TEXT PRIMARY KEY REFERENCES conversations (sid) ON DELETE CASCADE,
             data BLOB NOT NULL,
             saved REAL NOT NULL
-        )""",
-    ),
-    (
-        # What a search need not read. A conversation that was kept before has none, until something is added to it.
-        """CREATE TABLE grams (
-            sid TEXT PRIMARY KEY REFERENCES conversations (sid) ON DELETE CASCADE,
-            bits BLOB NOT NULL
         )""",
     ),
     (
