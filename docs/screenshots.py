@@ -25,7 +25,7 @@ PICTURES: tuple[tuple[str, str, int, int, Pose], ...] = (
     ("inspector-narrow.png", "dark", 390, 844, lambda page: inspect(page)),
     ("states.png", "dark", 1440, 1000, lambda page: to_panel(page, "pending")),
     ("conversations.png", "light", 1440, 1000, lambda page: conversations(page)),
-    ("race.png", "light", 1440, 1240, lambda page: race(page)),
+    ("race.png", "light", 1440, 1420, lambda page: race(page)),
     ("sweep.png", "dark", 1440, 1240, lambda page: sweep(page)),
     ("models.png", "light", 1440, 1000, lambda page: open_tab(page, "Models")),
     ("replay.png", "dark", 1440, 1000, lambda page: replay(page)),
