@@ -16,11 +16,10 @@ from playground import said
 from playground.asked import Asked
 from playground.calls import Calls
 from playground.conversations.continuity import Continuity
-from playground.drafter_choice import DrafterChoice
 from playground.exactness import Check, check_session, verdict
 from playground.give_back import give_back, require_idle, told
-from playground.inspector.recording import recorded
 from playground.limits import Refused, TurnOptions, check_number
+from playground.live_chat import LiveChat
 from playground.sentences import NOT_READ_YET, NOTHING, NOTHING_TO_CHECK
 from playground.stepping import Stepping
 from playground.turn_callbacks import TurnCallbacks
@@ -54,28 +53,28 @@ class Conversation:
         """What the pages' panels are fed from."""
         self.options: TurnOptions | None = None
         """Settings of the latest turn, for a page that comes back; None before the first."""
-        self.alternatives: bool | None = None
-        """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
         self.asked = Asked()
         """What its turns answer, for who takes its trace along."""
         self._worker = worker
-        self._make_chat = make_chat
         self._check = check
-        self._chat: ChatSession | None = None
-        self._system = ""
-        self._drafter = DrafterChoice()
         self._rest = Continuity(sid, keeper)
-        self._calls = Calls(sid, worker, self._at_rest, lambda: self._rest.save(self._chat, self.options))
+        self._live = LiveChat(make_chat, self._rest)
+        self._calls = Calls(sid, worker, self._live.at_rest, lambda: self._rest.save(self.chat, self.options))
         self.stepping = Stepping(worker, lambda waiting: self._calls.update(waiting=waiting))
         """Whether its turns wait for their visitor, and where."""
         self._callbacks = TurnCallbacks(
-            self._calls, worker, self.stepping, self._drafter, lambda: self._chat, self._rest.so_far
+            self._calls, worker, self.stepping, self._live.drafter, lambda: self.chat, self._rest.so_far
         )
 
     @property
     def chat(self) -> ChatSession | None:
         """The engine side; None before the first turn. Its trace may be read from any thread."""
-        return self._chat
+        return self._live.chat
+
+    @property
+    def alternatives(self) -> bool | None:
+        """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
+        return self._live.alternatives
 
     @property
     def elsewhere(self) -> bool:
@@ -136,8 +135,8 @@ class Conversation:
         """Forget messages and rows; settings and figures stay. Raises `Refused` while a turn runs."""
 
         def clear() -> None:
-            if self._chat is not None:
-                self._chat.clear()
+            if self.chat is not None:
+                self.chat.clear()
             self._rest.clear()
             self.asked.forget()
             self._calls.update(outcome=None)
@@ -151,19 +150,19 @@ class Conversation:
         """
 
         def rewind() -> int:
-            if self._chat is None:
+            if self.chat is None:
                 raise Refused("This conversation has no rewind point yet; send a message first.")
-            self._chat.rewind(pos)
+            self.chat.rewind(pos)
             self._rest.moved = False
             self._calls.update(outcome=None)
-            return len(self._chat.session.committed)
+            return len(self.chat.session.committed)
 
-        return self._calls.start(rewind, tell=lambda _: self._rest.gone_back(self._chat))
+        return self._calls.start(rewind, tell=lambda _: self._rest.gone_back(self.chat))
 
     def give_back(self) -> Future[int]:
         """Give the rows back; the next turn computes them again. Raises `Refused` while something runs."""
         require_idle(self.view())
-        return self._calls.start(lambda: give_back(self._chat), tell=told)
+        return self._calls.start(lambda: give_back(self.chat), tell=told)
 
     def show_branch(self, node: int, engine: Engine | None) -> Future[str]:
         """Show the path to a stored message; the caches follow with the next message, as the notice says.
@@ -172,19 +171,17 @@ class Conversation:
         """
 
         def show() -> str:
-            said_so = self._rest.show(node, self._chat, engine)
-            if self._chat is not None:
-                self._system = self._chat.transcript.system or ""
+            told = self._live.show(node, engine)
             self._calls.update(outcome=None)
-            return said_so
+            return told
 
-        return self._calls.start(show, here=lambda: self._chat is None, tell=str)
+        return self._calls.start(show, here=lambda: self.chat is None, tell=str)
 
     def revive(self, kept: Kept, options: TurnOptions, how: str, engine: Engine | None) -> None:
         """Show what was kept of it; the next turn goes on from there. For one that is new."""
         self.options = options
         notice = self._rest.take(kept, how, engine)
-        messages, can = self._at_rest()
+        messages, can = self._live.at_rest()
         self._calls.update(messages=messages, can_continue=can, notice=notice)
 
     def engine_is_here(self, engine: Engine) -> None:
@@ -201,7 +198,7 @@ class Conversation:
     def check(self) -> Future[CheckEvent]:
         """Compare what was generated with plain decoding, on a thread of its own, so that others are answered
         meanwhile. Raises `Refused` before the first answer, or while busy."""
-        chat = self._chat
+        chat = self.chat
         if chat is None or not self._calls.view.messages:
             raise Refused(NOT_READ_YET if self._rest.waits else NOTHING_TO_CHECK)
         if self._rest.moved:
@@ -218,15 +215,13 @@ class Conversation:
 
     def choose_drafter(self, drafter: str, draft_len: int) -> None:
         """Change drafter and K from the next burst on, of a running turn too."""
-        self._drafter.ask(drafter, draft_len)
+        self._live.drafter.ask(drafter, draft_len)
         if self.options is not None:
             self.options = replace(self.options, drafter=drafter, draft_len=draft_len)
 
     def record_alternatives(self, on: bool) -> None:
         """Record the most probable tokens of each round or not, from the next round on."""
-        self.alternatives, chat = on, self._chat
-        if chat is not None:
-            chat.session.alternatives = recorded(chat.engine, on)
+        self._live.record_alternatives(on)
 
     def stop(self) -> None:
         """End the running turn or check at the next poll: within one forward. Harmless when idle."""
@@ -254,21 +249,15 @@ class Conversation:
     def close(self) -> None:
         """Release the engine's side. Only the worker calls it."""
         self._calls.end()
-        self._let_go()
-
-    def _let_go(self) -> None:
-        if self._chat is not None:
-            self._chat.session.close()
-            self._chat, self._system = None, ""
-            self._drafter.begin_anew()
+        self._live.let_go()
 
     def detach(self) -> None:
         """The engine is being replaced: the next one reads what was said again. Only the worker calls it."""
-        if self._chat is not None:
+        if self.chat is not None:
             self._calls.end_aside()
-            notice = self._rest.set_aside(self._chat, "Another model was loaded")
-            self._let_go()
-            messages, can = self._at_rest()
+            notice = self._rest.set_aside(self.chat, "Another model was loaded")
+            self._live.let_go()
+            messages, can = self._live.at_rest()
             rest: dict[str, object] = {"outcome": None, "messages": messages, "can_continue": can, "notice": notice}
             # A message that waits in the line is for the next engine: it stays in sight, with its answer to come.
             self._calls.revise(lambda view: {"outcome": None} if view.running else rest)
@@ -280,41 +269,20 @@ class Conversation:
         if not self._calls.view.messages:
             raise Refused(NOTHING)
 
-    def _at_rest(self) -> tuple[said.Messages, bool]:
-        chat = self._chat
-        if chat is None:
-            return self._rest.messages, self._rest.can_continue
-        return said.on_page(chat), chat.can_continue
-
     def _ready(self, options: TurnOptions) -> ChatSession:
-        if self._chat is None:
-            chat = self._make_chat()
-            self._rest.resume(chat)
-            self._chat, self._system = chat, chat.transcript.system or ""
-        self._drafter.ask(options.drafter, options.draft_len)
-        self._drafter.apply(self._chat.session)
-        if options.system != self._system:
-            self._chat.set_system(options.system)
-            self._system = options.system
-        self._chat.session.alternatives = recorded(self._chat.engine, self.alternatives)
+        chat = self._live.ready(options)
         self.options = options
         self.stepping.begin()
-        self.asked.note(self._chat.session.trace, said.questions(self._calls.view.messages)[-1])
+        self.asked.note(chat.session.trace, said.questions(self._calls.view.messages)[-1])
         self._calls.update(phase="prefill")
-        return self._chat
+        return chat
 
     def _asks(self, options: TurnOptions) -> dict[str, Any]:
         return options.of_turn(**self._callbacks.begin())
 
     def _finish(self, turn: Turn) -> Turn:
-        rate, seed = self._callbacks.rate.overall(), self._seed()
+        rate, seed = self._callbacks.rate.overall(), self._live.seed(self.options)
         self._calls.early = not turn.tokens and turn.reason == "cancelled"
         self._rest.moved = self._rest.moved and self._calls.early
         self._calls.update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate, seed), tok_s=rate)
         return turn
-
-    def _seed(self) -> int | None:
-        """The one asked for, else the session's own; None without sampling."""
-        if self._chat is None or self.options is None or not self.options.sampled:
-            return None
-        return self._chat.session.seed if self.options.seed is None else self.options.seed
