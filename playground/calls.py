@@ -100,9 +100,7 @@ class Calls:
         if not self.view.running:
             return
         self._stop.set()
-        waiting = self._worker.withdraw(self._sid)
-        if waiting is not None:
-            waiting()  # ends at once, for it looks at the flag first
+        self._worker.end_soon(self._sid)
 
     def end(self, timeout: float = 10.0) -> None:
         """Stop whatever runs, and wait for a call aside."""

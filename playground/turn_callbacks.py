@@ -1,4 +1,5 @@
-"""What a running turn reports to its conversation: text as it comes, each stage, and the edge between two bursts."""
+"""What a running turn reports to its conversation: text as it comes, each stage, the edge between two bursts; and where
+it lets others have the engine."""
 
 from __future__ import annotations
 
@@ -56,7 +57,15 @@ class TurnCallbacks:
             return {"messages": messages, "phase": phase, "tok_s": self.rate.recent() or view.tok_s}
 
         self._calls.revise(shown)
+        if not self._calls.stopping and self._worker.due(self._places()):
+            self._worker.give_way()
         return not self._calls.stopping
+
+    def _places(self) -> int:
+        """Sessions that can have cache rows at a time."""
+        chat = self._chat()
+        slots = None if chat is None else getattr(chat.engine, "slots", None)
+        return 0 if slots is None else int(slots.count)
 
     def _observer(self) -> OnStage | None:
         return self._before_stage if self._stepping.watching else None

@@ -1,7 +1,8 @@
 """How long jobs have the engine at a time, measured, so that who waits in the line can be told when it is his turn.
 
-A turn has the engine burst by burst. So the wait of a job that has not begun is not the rest of the answers ahead of
-it but one burst of each: of a job that has begun as long as its last one, of a new one as long as new ones took so far.
+A turn has the engine for a burst or a slice of one. So the wait of a job that has not begun is not the rest of the
+answers ahead of it but one share of each: of a job that has begun as long as its last one, of a new one as long as new
+ones took so far.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class TurnTimes:
         share.since = self._clock()
 
     def end(self, share: Share) -> None:
-        """It gave the engine back, or could have: a burst is over."""
+        """It gave the engine back, or could have."""
         if share.since is None:
             return
         took, share.since = self._clock() - share.since, None

@@ -1,8 +1,10 @@
 """One job at a time touches the engine, and jobs take turns.
 
-A job runs on a thread of its own, but only while it has the engine; at the edge of a burst it may `give_way`: then it
-goes to the end of the line, and the next one has the engine. So a short question does not wait for the end of somebody
-else's long answer. The page only ever reads what jobs leave.
+A job runs on a thread of its own, but only while it has the engine; where it can stop for a while it may `give_way`:
+then it goes to the end of the line, and the next one has the engine. So a short question does not wait for the end of
+somebody else's long answer. `due` says when: at the edge of a burst always, and inside one after a slice of time, as
+long as there are cache slots for others, for a session in the middle of a burst keeps its own. The page only ever
+reads what jobs leave.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from typing import NamedTuple
 
 from playground.turn_times import Clock, Share, TurnTimes
 
+SLICE_S = 0.25
+"""Seconds after which a job gives way inside a burst, so that nobody waits for the end of another's large one."""
 IDLE_S = 15.0
 """How often `idle` is called while there is nothing to do, in seconds."""
 log = logging.getLogger(__name__)
@@ -34,6 +38,8 @@ class Job:
     """Set while the job has the engine."""
     thread: threading.Thread | None = None
     """None until the job begins."""
+    hurried: bool = False
+    """Whether it is to end, and so goes before the others for a moment."""
     share: Share = field(default_factory=Share)
 
 
@@ -47,7 +53,7 @@ class Wait(NamedTuple):
 
 
 class Worker:
-    """A line of jobs, first come first served, burst by burst. A job that raises is logged and ends only itself."""
+    """A line of jobs, first come first served, in turns. A job that raises is logged and ends only itself."""
 
     def __init__(
         self, idle: Callable[[], None] | None = None, idle_s: float = IDLE_S, clock: Clock = time.monotonic
@@ -59,6 +65,7 @@ class Worker:
         """Jobs that have begun and wait for something else than the engine."""
         self._changed = threading.Condition()
         self._current: Job | None = None
+        self._clock = clock
         self._times = TurnTimes(clock)
         self._closing = False
         self._thread = self._started()
@@ -78,12 +85,12 @@ class Worker:
             self._changed.notify_all()
 
     def give_way(self) -> None:
-        """Let the others in the line run one burst each; called by the job that has the engine. At once if alone."""
+        """Let the others in the line have the engine once each; called by the job that has it. At once if alone."""
         with self._changed:
             job = self._current
             assert job is not None and job.thread is threading.current_thread(), "only the running job gives way"
             self._times.end(job.share)
-            if not self._line:
+            if not self._line or job.hurried:
                 self._times.begin(job.share)
                 return
             job.go.clear()
@@ -111,6 +118,35 @@ class Worker:
             self._line.append(job)
             self._changed.notify_all()
         job.go.wait()
+
+    def due(self, places: int) -> bool:
+        """Whether the job that has the engine should `give_way` inside its burst. `places`: sessions that can have
+        cache rows at a time; where every one of them is in the middle of a burst, no other could begin."""
+        with self._changed:
+            job = self._current
+            if job is None or not self._line:
+                return False
+            if self._line[0].hurried:
+                return True
+            begun = 1 + len(self._away) + sum(other.thread is not None for other in self._line)
+            since = job.share.since
+            return begun < places and since is not None and self._clock() - since >= SLICE_S
+
+    def end_soon(self, owner: str) -> None:
+        """The job of `owner` was told to end. One that has not begun is run here, to find that out at once; one that
+        has goes to the front of the line, and out of it no more."""
+        waiting = self.withdraw(owner)
+        if waiting is not None:
+            waiting()
+            return
+        with self._changed:
+            for job in [*self._line, *([] if self._current is None else [self._current])]:
+                if job.owner == owner and job.thread is not None:
+                    job.hurried = True
+                    if job is not self._current:
+                        self._line.remove(job)
+                        self._line.appendleft(job)
+                    return
 
     def withdraw(self, owner: str) -> Callable[[], None] | None:
         """Take the first job of `owner` that has not begun out of the line and return it; None when there is none."""

@@ -56,9 +56,7 @@ class Races:
         race = self._latest.get(sid)
         if race is not None and not race.ended:
             race.stop()
-            waiting = self._service.worker.withdraw(_owner(race))
-            if waiting is not None:
-                waiting()
+            self._service.worker.end_soon(_owner(race))
 
     def latest(self, sid: str) -> Race | None:
         """This visitor's latest race."""

@@ -64,9 +64,7 @@ class Sweeps:
         sweep = self._latest.get(sid)
         if sweep is not None and not sweep.ended:
             sweep.stop()
-            waiting = self._service.worker.withdraw(_owner(sweep))
-            if waiting is not None:
-                waiting()
+            self._service.worker.end_soon(_owner(sweep))
 
     def latest(self, sid: str) -> Sweep | None:
         """This visitor's latest sweep."""

@@ -189,3 +189,105 @@ def test_idle_is_called_while_there_is_nothing_to_do() -> None:
     worker.close()
     with pytest.raises(RuntimeError):
         worker.submit("a", lambda: None)
+
+
+def test_a_job_that_was_told_to_end_goes_before_the_others(worker: Worker) -> None:
+    log: list[str] = []
+    begun, held, stopped = threading.Event(), threading.Event(), threading.Event()
+    ends = [threading.Event() for _ in "abc"]
+
+    def stoppable() -> None:
+        log.append("a")
+        worker.give_way()
+        log.append("a ends" if stopped.is_set() else "a goes on")
+        worker.give_way()  # told to end: it goes out of the line no more
+        log.append("a is over")
+        ends[0].set()
+
+    def holding() -> None:
+        begun.set()
+        assert held.wait(5)
+        log.append("b gives way" if worker.due(0) else "b goes on")
+        worker.give_way()
+        log.append("b")
+        ends[1].set()
+
+    together = threading.Event()
+    worker.submit("hold", lambda: together.wait(5))  # so that all three are in the line before one begins
+    worker.submit("a", stoppable)
+    worker.submit("b", holding)
+    worker.submit("c", lambda: bursts(worker, log, "c", 1, ends[2]))
+    together.set()
+    assert begun.wait(5)
+    stopped.set()
+    worker.end_soon("a")
+    held.set()
+    assert all(end.wait(5) for end in ends)
+    assert log == ["a", "b gives way", "a ends", "a is over", "c", "b"]
+
+
+def test_one_that_has_not_begun_ends_at_once(worker: Worker) -> None:
+    held, ran = threading.Event(), threading.Event()
+    worker.submit("a", lambda: held.wait(5))
+    worker.submit("b", ran.set)
+    worker.end_soon("b")
+    assert ran.is_set()
+    held.set()
+    worker.end_soon("nobody")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("waited", "places", "due"), [(0.1, 4, False), (0.3, 4, True), (0.3, 2, True), (0.3, 1, False)]
+)
+def test_inside_a_burst_a_job_gives_way_after_a_slice_while_there_are_places(
+    waited: float, places: int, due: bool
+) -> None:
+    clock = Clock()
+    worker = Worker(clock=clock)
+    begun, go, end, said = threading.Event(), threading.Event(), threading.Event(), list[bool]()
+
+    def long() -> None:
+        assert not worker.due(places), "nobody waits yet"
+        begun.set()
+        assert go.wait(5)
+        clock.now += waited
+        said.append(worker.due(places))
+
+    worker.submit("a", long)
+    assert begun.wait(5)
+    worker.submit("b", end.set)
+    go.set()
+    assert end.wait(5) and said == [due]
+    worker.close()
+
+
+def test_jobs_in_the_middle_of_a_burst_never_take_every_place(worker: Worker) -> None:
+    """Two that have begun, with two places: the third could not begin if both kept theirs."""
+    log: list[bool] = []
+    begun, go, ends = threading.Event(), threading.Event(), [threading.Event() for _ in "ab"]
+
+    def first() -> None:
+        worker.give_way()
+        begun.set()
+        assert go.wait(5)
+        time.sleep(0.3)
+        log.append(worker.due(2))
+        log.append(worker.due(3))
+        ends[0].set()
+
+    together = threading.Event()
+    worker.submit("hold", lambda: together.wait(5))
+    worker.submit("a", first)
+    worker.submit("b", lambda: bursts(worker, [], "b", 2, ends[1]))
+    together.set()
+    assert begun.wait(5)
+    worker.submit("c", lambda: None)
+    go.set()
+    assert all(end.wait(5) for end in ends) and log == [False, True]
