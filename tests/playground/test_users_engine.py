@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from playground import worker
 from playground.limits import TurnOptions
 from playground.service import Service
 from tests.playground.conftest import tiny_service
@@ -46,7 +47,11 @@ def timeless(event: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in event.items() if name != "t" and not name.endswith("ms")}
 
 
-def test_three_visitors_at_once_have_the_traces_they_have_alone(service: Service) -> None:
+@pytest.mark.parametrize("slice_s", [0.25, 0.0], ids=["edges of bursts", "every round"])
+def test_three_visitors_at_once_have_the_traces_they_have_alone(
+    service: Service, monkeypatch: pytest.MonkeyPatch, slice_s: float
+) -> None:
+    monkeypatch.setattr(worker, "SLICE_S", slice_s)
     alone = {kind: talk(service, kind) for kind in TALKS}
     owners: list[str] = []
     together: dict[str, Any] = {}
