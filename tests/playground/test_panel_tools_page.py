@@ -132,7 +132,7 @@ def test_a_picture_has_the_page_s_background_in_light_and_dark(played: Any) -> N
                     pen.drawImage(image, 0, 0); return [...pen.getImageData(2, 2, 1, 1).data]; }""",
                 list(image),
             )
-            assert corner == ([17, 24, 39, 255] if dark else [255, 255, 255, 255])
+            assert corner == ([19, 25, 38, 255] if dark else [255, 255, 255, 255])
 
 
 def test_the_counts_of_the_drawn_states_are_the_trace_s(played: Any) -> None:
