@@ -53,7 +53,7 @@ function createFeet(ask) {
     }
     const runs = s.running && last && last.closest('.message-row') === [...document.querySelectorAll('#chat .message-row')].at(-1);
     if (runs) feet.length = messages.length - 1;
-    else if (!s.running && last && tokens.length && isOf(last, tokens, texts)) feet[messages.length - 1] = footOf(last, tokens, f.tokens_per_second);
+    else if (!s.running && !s.elsewhere && last && tokens.length && isOf(last, tokens, texts)) feet[messages.length - 1] = footOf(last, tokens, f.tokens_per_second);
     show(messages);
     const now = `${s.running} ${tokens.length}`;
     if (was !== now) {
