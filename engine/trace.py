@@ -63,19 +63,41 @@ class Trace:
     def append(self, event: E) -> E:
         """Stamp the event with the next `seq` and the session clock, keep it, and return the stamped one."""
         stamped = dataclasses.replace(event, seq=self._next_seq, t=time.perf_counter() - self._start)
-        self._next_seq += 1
-        self._events.append(stamped)
-        if isinstance(stamped, ev.RoundEvent) and (stamped.trunk_top or stamped.draft_top):
-            self._rich.append(stamped.seq)
+        self._keep(stamped)
+        return stamped
+
+    @classmethod
+    def kept(cls, header: TraceHeader, events: Iterable[ev.Event]) -> Trace:
+        """A trace of events that were stamped before, in order; the oldest go where there are too many."""
+        trace = cls(header)
+        for event in events:
+            trace._keep(event)
+        return trace
+
+    def go_on(self, header: TraceHeader, next_seq: int = 0) -> None:
+        """Append again where the last event stands, under another header: a session takes up what one before it left.
+
+        `next_seq`: the number to go on from if events were lost; then a gap says so.
+        """
+        self.header = header
+        self._next_seq = max(self._next_seq, next_seq)
+        self._start = time.perf_counter() - (self._events[-1].t if self._events else 0.0)
+
+    def _keep(self, event: ev.Event) -> None:
+        self._next_seq = event.seq + 1
+        self._events.append(event)
+        if isinstance(event, ev.RoundEvent) and (event.trunk_top or event.draft_top):
+            self._rich.append(event.seq)
             if len(self._rich) > RICH:
                 self._thin(self._rich.popleft())
-        return stamped
 
     def _thin(self, seq: int) -> None:
         """Let the alternatives of a round go, if it is still kept; its length stays, so readers are not disturbed."""
-        place = seq - self._events[0].seq
+        place = min(seq - self._events[0].seq, len(self._events) - 1)
+        while place > 0 and self._events[place].seq > seq:
+            place -= 1  # past a gap
         event = self._events[place] if place >= 0 else None
-        if isinstance(event, ev.RoundEvent):
+        if isinstance(event, ev.RoundEvent) and event.seq == seq:
             self._events[place] = dataclasses.replace(event, trunk_top=(), draft_top=())
 
     def __iter__(self) -> Iterator[ev.Event]:
@@ -135,9 +157,7 @@ class Trace:
             raise EngineError("Line 1 is not a trace header this version knows; export it again.") from None
         for number, line in rows:
             if line.strip():
-                event = _event(_object(line, number), number)
-                trace._events.append(event)
-                trace._next_seq = event.seq + 1
+                trace._keep(_event(_object(line, number), number))
         return trace
 
 

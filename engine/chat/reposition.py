@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.books import rows_gone
 from engine.chat.prompt import Prompt, build_prompt
 from engine.chat.reuse import plan_reuse
 from engine.errors import ContextFull
@@ -13,6 +15,8 @@ from engine.rewind import reset, spec_rewind_to_checkpoint
 if TYPE_CHECKING:
     from engine.chat.transcript import Transcript
     from engine.session import SpecSession
+
+GONE = "The rows of this conversation are gone, so the whole prompt is computed."
 
 
 def prompt_for(session: SpecSession, asked: Transcript, history: list[int]) -> Prompt:
@@ -55,6 +59,8 @@ def reposition(session: SpecSession, prompt: Prompt, dropped: int) -> tuple[Turn
     elif reuse.decision == "prime":
         reset(session, "prime")
     event = reuse.as_event(session.turn + 1, history=len(history), dropped=dropped)
+    if not history and rows_gone(session):
+        event = replace(event, decision="prime", why=GONE)
     at, lowest = prompt.checkpoint_at, len(session.history) + (session.state == "FRESH")
     usable = at is not None and bool(reuse.suffix) and at >= lowest
     return event, reuse.suffix, at if usable else None
