@@ -72,8 +72,9 @@ def _speed(service: Service, conversation: Conversation) -> SpeedVerdict:
     chat = conversation.chat
     if chat is None:
         return speed_verdict(service.settings.drafter, ())
-    trace = chat.session.trace
-    return speed_verdict(chat.session.drafter.name, trace.since(trace.next_seq - LATEST))
+    session = chat.session
+    latest = session.trace.since(session.trace.next_seq - LATEST)
+    return speed_verdict(session.drafter.name, latest, draft_len=session.draft_len)
 
 
 def _row(entry: Entry, service: Service, machine: Machine) -> dict[str, Any]:

@@ -35,13 +35,17 @@ class SpeedVerdict:
     speed_up: float | None = None
 
 
-def speed_verdict(drafter: str, events: Iterable[Event], plain_ms: float | None = None) -> SpeedVerdict:
+def speed_verdict(
+    drafter: str, events: Iterable[Event], plain_ms: float | None = None, draft_len: int | None = None
+) -> SpeedVerdict:
     """Judge the conversation's drafter by its trace, oldest event first.
 
-    `plain_ms` is the median plain step measured elsewhere on this engine, used where the trace has too few.
+    `draft_len` is the present K where it is known. `plain_ms` is the median plain step measured elsewhere on this engine, used where the trace has too few.
     """
     if drafter == "none":
         return SpeedVerdict("off", "No drafter is chosen, so every step is plain decoding.")
+    if draft_len == 0:
+        return SpeedVerdict("off", "The draft length K is 0, so nothing is guessed and every step is plain decoding.")
     own, empty, limit = _read(drafter, events)
     if limit:
         return SpeedVerdict("off", f"The drafter has stopped: {limit[:1].lower()}{limit[1:]}")

@@ -195,6 +195,13 @@ def test_list_search_names_delete_and_files(server: Server, tab: OpenTab, tmp_pa
         expect(one.questions()).to_have_count(2)
         press(one, "Begin a new conversation")
         expect(one.questions()).to_have_count(0)
+    before = lines(one).count()
+    for name in ("json", "md"):  # the second while the first is on its way
+        one.page.locator("#conversations input[type=file]").set_input_files(tmp_path / f"file.{name}")
+    expect(lines(one)).to_have_count(before + 2)
+    expect(one.questions()).to_have_text([FIRST])
+    press(one, "Begin a new conversation")
+    expect(one.questions()).to_have_count(0)
     (tmp_path / "wrong.json").write_text('{"draftscope": "sweep"}')
     one.page.locator("#conversations input[type=file]").set_input_files(tmp_path / "wrong.json")
     expect(one.page.locator("#conversations_says")).to_contain_text("is not a conversation of Draftscope")

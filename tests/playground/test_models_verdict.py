@@ -28,6 +28,11 @@ def was(action: str, why: str = "", drafter: str = "ngram") -> DrafterEvent:
     return DrafterEvent(drafter=drafter, draft_len=4, action=action, pos=0, why=why)  # type: ignore[arg-type]
 
 
+def test_nothing_is_guessed_at_length_0() -> None:
+    verdict = speed_verdict("ngram", [], draft_len=0)
+    assert verdict.badge == "off" and "K is 0" in verdict.sentence
+
+
 def test_no_drafter_is_off_and_no_round_is_not_known():
     assert speed_verdict("none", plain(drafter="none")).sentence == (
         "No drafter is chosen, so every step is plain decoding."

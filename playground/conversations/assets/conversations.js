@@ -33,12 +33,13 @@ async function call(what) {
   } catch (error) {
     answer = { error: 'The server did not answer; try again.' };
   }
-  if (sid !== state.sid) return null; // another conversation was opened meanwhile
+  const moved = sid !== state.sid; // another conversation was opened meanwhile; a file is taken in all the same
+  if (moved && what.do !== 'import') return null;
   if (answer.error || what.do !== 'look') setText(said, answer.error ?? answer.said ?? ''); // a look says nothing, and leaves what was said
   if (answer.error) return null;
   if (what.do !== 'look') undo.drop();
   if (what.do === 'rename' && desk.renaming === what.id) desk.renaming = null; // a name that was refused stays in its box
-  if (answer.lines && number === state.asked) draw(answer);
+  if (answer.lines && number === state.asked && !moved) draw(answer);
   return answer;
 }
 const look = () => call({ do: 'look' });
