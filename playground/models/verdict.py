@@ -40,7 +40,8 @@ def speed_verdict(
 ) -> SpeedVerdict:
     """Judge the conversation's drafter by its trace, oldest event first.
 
-    `draft_len` is the present K where it is known. `plain_ms` is the median plain step measured elsewhere on this engine, used where the trace has too few.
+    `draft_len` is the present K, where it is known. `plain_ms` is the median plain step measured elsewhere on this
+    engine, used where the trace has too few.
     """
     if drafter == "none":
         return SpeedVerdict("off", "No drafter is chosen, so every step is plain decoding.")
