@@ -53,6 +53,20 @@ STEPS: tuple[Step, ...] = (
         "ALTER TABLE conversations ADD COLUMN answering INTEGER NOT NULL DEFAULT 0",
         "CREATE INDEX conversations_by_deletion ON conversations (deleted) WHERE deleted IS NOT NULL",
     ),
+    (
+        # A trace grows with every turn: it is kept in parts, so that a turn writes no more than its own events.
+        "DROP TABLE traces",
+        """CREATE TABLE traces (
+            sid TEXT NOT NULL REFERENCES conversations (sid) ON DELETE CASCADE,
+            first INTEGER NOT NULL,
+            past INTEGER NOT NULL,
+            data BLOB NOT NULL,
+            saved REAL NOT NULL,
+            PRIMARY KEY (sid, first)
+        )""",
+        # Where the session stood when the messages were saved, as JSON; '' where that is not known.
+        "ALTER TABLE conversations ADD COLUMN books TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 

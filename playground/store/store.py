@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from playground.store import rows
 from playground.store.branches import Branch, branches_of
 from playground.store.checks import (
-    TRACE_BYTES,
     check_name,
     check_path,
     check_said,
@@ -29,13 +29,11 @@ from playground.store.checks import (
 from playground.store.database import Database
 from playground.store.errors import StoreError
 from playground.store.folder import FILE, data_folder
-from playground.store.leaving import Leaving
 from playground.store.listing import listed, prepare
 from playground.store.paths import Begun, begin, dumped, insert, place, so_far, take_back
 from playground.store.present import GONE, current_of, exists, has, require, require_room
+from playground.store.traces import Traces, write_books
 from playground.store.values import Node, Said, Settings, Summary, Talk
-
-GZIP = b"\x1f\x8b"
 
 
 def open_store(folder: Path | str | None = None) -> Store:
@@ -43,7 +41,7 @@ def open_store(folder: Path | str | None = None) -> Store:
     return Store(data_folder(folder) / FILE)
 
 
-class Store(Leaving):
+class Store(Traces):
     """Conversations in one file, or in memory where there is no path.
 
     `notice` is a sentence for the user when a damaged file was put aside, or ''.
@@ -79,13 +77,16 @@ class Store(Leaving):
         system: str | None = None,
         settings: Settings | None = None,
         instead: Begun | None = None,
+        books: Mapping[str, Any] | None = None,
+        anew: bool = False,
     ) -> int | None:
         """Make `path` what the conversation shows, and return its last node, None for an empty path.
 
         What is there already is found again; the rest becomes a new branch, so that nothing said before is lost. An
         answer that was continued grows in its place. `system` and `settings`, where given, replace the old ones.
         Saving the same again changes nothing. `instead`: what was kept of the turn meanwhile is taken back first, and
-        the conversation with it if it began with that turn and nothing came of it.
+        the conversation with it if it began with that turn and nothing came of it. `books`: how the session stands
+        then, for another one to go on; `anew`: the trace that is kept is not its own, and goes.
         """
         check_sid(sid)
         path = check_path(path)
@@ -105,6 +106,8 @@ class Store(Leaving):
                 _replace(connection, sid, "settings", dumped(check_settings(settings)))
             if connection.total_changes != before:
                 self._touch(connection, sid)
+            if books is not None:
+                write_books(connection, sid, books, anew=anew)
             require_room(connection, sid)
         return node
 
@@ -204,23 +207,6 @@ class Store(Leaving):
                 connection.execute("UPDATE conversations SET current = ? WHERE sid = ?", (node, sid))
                 self._touch(connection, sid)
         return self.load(sid).path
-
-    def save_trace(self, sid: str, data: bytes) -> None:
-        """Keep a trace as `playground.exchange.trace_file` writes it, compressed, in place of the last one."""
-        if not data.startswith(GZIP):
-            raise StoreError("Only a compressed trace is kept.")
-        if len(data) > TRACE_BYTES:
-            raise StoreError(f"The trace is larger than the {TRACE_BYTES // 2**20} MiB that are kept; download it.")
-        with self._db.write() as connection:
-            require(connection, sid)
-            connection.execute("REPLACE INTO traces (sid, data, saved) VALUES (?, ?, ?)", (sid, data, self._clock()))
-
-    def load_trace(self, sid: str) -> bytes | None:
-        """The trace that was kept, compressed; None when there is none."""
-        with self._db.read() as connection:
-            require(connection, sid)
-            row = connection.execute("SELECT data FROM traces WHERE sid = ?", (sid,)).fetchone()
-        return None if row is None else bytes(row[0])
 
     def close(self) -> None:
         """Everything is on the disk already. Harmless when closed."""

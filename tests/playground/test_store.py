@@ -36,14 +36,14 @@ def test_a_conversation_comes_back_after_a_restart(tmp_path: Path) -> None:
     first = open_store(tmp_path)
     first.create(SID, name="Greeting", system="be kind", settings={"max_new": 64, "stop": ["\n"], "seed": 2**64 - 1})
     first.save_path(SID, [Said("user", "hello"), answer])
-    first.save_trace(SID, b"\x1f\x8b trace")
+    first.save_trace(SID, b"\x1f\x8b trace", 0, 5)
     first.close()
     again = open_store(tmp_path)
     talk = again.load(SID)
     assert (talk.name, talk.system) == ("Greeting", "be kind")
     assert talk.settings == {"max_new": 64, "stop": ["\n"], "seed": 2**64 - 1}
     assert said_of(talk.path) == [Said("user", "hello"), answer]
-    assert again.load_trace(SID) == b"\x1f\x8b trace"
+    assert again.load_trace(SID) == [b"\x1f\x8b trace"]
     again.close()
 
 
@@ -174,7 +174,7 @@ def test_deleting_takes_branches_and_trace_and_no_other_conversation(store: Stor
     for sid in (SID, OTHER):
         store.create(sid)
         store.save_path(sid, path("q", f"unforgettable {sid}"))
-        store.save_trace(sid, b"\x1f\x8b" + sid.encode())
+        store.save_trace(sid, b"\x1f\x8b" + sid.encode(), 0, 5)
     store.delete(SID)
     assert SID not in store and OTHER in store
     assert texts(store.load(OTHER).path)[1].startswith("unforgettable")
@@ -214,8 +214,9 @@ REFUSED: list[tuple[str, Callable[[Store], object]]] = [
     ("setting's name", lambda s: s.save_path(SID, [], settings={"A b": 1})),
     ("no such message", lambda s: s.switch(SID, 10**30)),
     ("no such message", lambda s: s.switch(SID, "1")),  # type: ignore[arg-type]
-    ("compressed", lambda s: s.save_trace(SID, b"plain")),
-    ("MiB", lambda s: s.save_trace(SID, b"\x1f\x8b" + bytes(TRACE_BYTES))),
+    ("compressed", lambda s: s.save_trace(SID, b"plain", 0, 5)),
+    ("at least one event", lambda s: s.save_trace(SID, b"\x1f\x8b", 5, 5)),
+    ("MiB", lambda s: s.save_trace(SID, b"\x1f\x8b" + bytes(TRACE_BYTES), 0, 5)),
     ("search", lambda s: s.list_conversations(all=True, search="x" * 10_000_000)),
     ("session id", lambda s: s.load("../../etc/passwd")),
     ("session id", lambda s: s.create("A" * 32)),
@@ -225,7 +226,7 @@ REFUSED: list[tuple[str, Callable[[Store], object]]] = [
     ("No conversation", lambda s: s.delete(OTHER)),
     ("No conversation", lambda s: s.rename(OTHER, "x")),
     ("No conversation", lambda s: s.switch(OTHER, None)),
-    ("No conversation", lambda s: s.save_trace(OTHER, b"\x1f\x8b")),
+    ("No conversation", lambda s: s.save_trace(OTHER, b"\x1f\x8b", 0, 5)),
     ("current", lambda s: s.add(OTHER, Talk(current=3))),
     ("time", lambda s: s.add(OTHER, Talk(created=float("inf")))),
 ]

@@ -30,7 +30,7 @@ def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
         for sid in (SID, OTHER):
             store.create(sid, name=f"name of {sid[:1]}")
             store.save_path(sid, path("q", f"unforgettable {sid}"))
-            store.save_trace(sid, b"\x1f\x8b" + sid.encode())
+            store.save_trace(sid, b"\x1f\x8b" + sid.encode(), 0, 5)
         yield store
 
 
@@ -39,7 +39,7 @@ GONE: list[Callable[[Store], object]] = [
     lambda s: s.rename(SID, "x"),
     lambda s: s.switch(SID, None),
     lambda s: s.save_path(SID, path("q")),
-    lambda s: s.save_trace(SID, b"\x1f\x8b"),
+    lambda s: s.save_trace(SID, b"\x1f\x8b", 0, 5),
     lambda s: s.load_trace(SID),
     lambda s: s.summary_of(SID),
     lambda s: s.put_away(SID),
@@ -65,7 +65,7 @@ def test_it_is_brought_back_as_it_was_until_it_is_gone_for_good(store: Store, cl
     clock.now += 50
     assert not store.purge(60)
     store.bring_back(SID)
-    assert store.load(SID) == before and store.load_trace(SID) == b"\x1f\x8b" + SID.encode()
+    assert store.load(SID) == before and store.load_trace(SID) == [b"\x1f\x8b" + SID.encode()]
     store.put_away(SID)
     clock.now += 60
     assert store.purge(60) and not store.purge(60)
