@@ -13,6 +13,9 @@ import pytest
 
 from tests.playground.browser_tab import Tab
 
+# A check that fails shows what it compared.
+pytest.register_assert_rewrite("tests.playground.drawn_checks", "tests.playground.drawn_state_checks")
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
     from playwright.sync_api import Page as PlaywrightPage

@@ -58,13 +58,13 @@ function measuredPlain() {
 }
 const plainText = ({ race, rate }) => `Plain decoding: ${rate.toFixed(1)} tokens a second, measured by race ${race}`;
 
-// Tokens of a round, counted once for each string of fates.
+// Tokens that a round gave out, less what a trim let go; counted once for each string of fates.
 const emittedSeen = new Map();
-function emitted({ fates }) {
+function emitted({ fates, trimmed = 0 }) {
   if (!emittedSeen.has(fates)) {
     emittedSeen.set(fates, [...fates].filter((fate, i, all) => (i === all.length - 1 ? fate !== '0' : isKept(fate))).length);
   }
-  return emittedSeen.get(fates);
+  return emittedSeen.get(fates) - trimmed;
 }
 
 // Tokens a second of decoding over the last rounds, thinned when long.

@@ -45,6 +45,16 @@ function createStore() {
     }
   }
 
+  // What a trim let go was never given out, which the fates of its round alone do not say.
+  function addMarks(state, marks) {
+    const first = state.rounds[0]?.r ?? 1;
+    for (const [x, kind, count, , action] of marks) {
+      const row = kind === 'over' && action === 'trimmed' ? state.rounds[x - first] : null;
+      if (row) row.trimmed = count;
+    }
+    state.marks.push(...marks);
+  }
+
   function addDraws(state, rows) {
     for (const [x0, what, ...rest] of rows) {
       const x = x0 + 1;
@@ -72,7 +82,7 @@ function createStore() {
     if (d.r) addRounds(state, d.r);
     if (d.o) patchRounds(state, d.o);
     if (d.k) addDraws(state, d.k);
-    if (d.m) { state.marks.push(...shifted(d.m)); trim(state.marks, KEEP.marks); }
+    if (d.m) { addMarks(state, shifted(d.m)); trim(state.marks, KEEP.marks); }
     if (d.p) { state.pending.push(...shifted(d.p)); trim(state.pending, KEEP.marks); }
     for (const [r, code] of d.z ?? []) {
       if (code < 0) state.sources.set(r + 1, -1 - code); else state.states.set(r + 1, code);
