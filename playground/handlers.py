@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,6 +9,7 @@ import gradio as gr
 
 from playground.choices import point_choices
 from playground.conversation import Conversation
+from playground.following import following
 from playground.limits import (
     OPTIONS,
     Refused,
@@ -26,10 +26,8 @@ from playground.sentences import PASSING
 from playground.service import Service
 from playground.shown_options import on_controls
 from playground.trace_download import trace_download
-from playground.viewer import Shown, Viewer, Watch, full, targets_of
+from playground.viewer import Shown, full, targets_of
 
-TICK_S = 0.1
-"""Seconds between two updates of a page: no more than ten a second, whatever the engine does."""
 CHOOSE = "Choose a message first."
 CHOOSE_POINT = "Choose a rewind point first."
 FORGOTTEN = "The earlier conversation is no longer kept here, so this is a new one."
@@ -60,12 +58,12 @@ class Handlers:
 
     def open_chosen(self, event: gr.EventData, request: gr.Request) -> tuple[Any, ...]:
         """The page leaves its conversation for the one with the event's `sid`, '' for a new one. Returns as `open`."""
-        self.left(request)
+        self._service.registry.page_left(str(request.session_hash))
         return self.open(str(getattr(event, "sid", "")))
 
     def open_new(self, request: gr.Request) -> tuple[Any, ...]:
         """The page leaves its conversation for a new one. Returns as `open`."""
-        self.left(request)
+        self._service.registry.page_left(str(request.session_hash))
         return self.open("")
 
     def send(self, message: str, sid: str, *options: object) -> tuple[str, str]:
@@ -189,32 +187,19 @@ class Handlers:
         box = "\n".join(part for part in (unsent, message) if part) if unsent else gr.skip()
         return box, "" if over else gr.skip()
 
-    async def follow(self, sid: str, request: gr.Request) -> AsyncIterator[Shown]:
-        """Show a conversation until nothing more will change; a newer call of the same page takes over."""
+    async def follow(self, sid: str, request: gr.Request, manner: object = "on") -> AsyncIterator[Shown]:
+        """Show a conversation until nothing more will change, or `once`; a newer call of the same page takes over."""
         try:
             conversation = self._service.registry.get(sid)
         except Refused:  # deleted in another tab, say: an answer without any value would empty the page, labels and all
             nothing: Any = (gr.skip(),) * len(Shown._fields)
             yield Shown(*nothing)
             return
-        page, call = str(request.session_hash), object()
-        known = conversation.viewers.get(page)
-        viewer = known.viewer if known else Viewer(self._service, conversation)
+        page = str(request.session_hash)
         # A call for the conversation that the page has just left may come late, and would show it over this one.
-        self._service.registry.viewer_left(page)
-        conversation.viewers[page], seen = Watch(viewer, call), None
-        while (watch := conversation.viewers.get(page)) and watch.call is call:
-            # Read before showing: a change in between is shown at the next tick rather than missed.
-            mark, done = viewer.mark(), viewer.done()
-            if mark != seen:
-                seen = mark
-                for shown in await asyncio.to_thread(lambda: list(viewer.show())):
-                    if page not in conversation.viewers:
-                        return
-                    yield shown
-            if done:
-                return
-            await asyncio.sleep(TICK_S)
+        self._service.registry.page_left(page, but=conversation)
+        async for shown in following(self._service, conversation, page, once=manner == "once"):
+            yield shown
 
     def resync(self, data: object) -> str:
         """Everything a page's panels show, as JSON; '' for an id that is not known. Called by their script."""
@@ -236,10 +221,6 @@ class Handlers:
         if conversation is None:
             return ""
         return trace_download(self._service, conversation, messages=asked.get("messages") is True)
-
-    def left(self, request: gr.Request) -> None:
-        """A page was closed or reloaded; its conversation stays for a while."""
-        self._service.registry.viewer_left(str(request.session_hash))
 
     def _called(self, data: object) -> Conversation | None:
         try:

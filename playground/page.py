@@ -40,7 +40,6 @@ EXAMPLES = (
     "Explain in three sentences why the sky is blue.",
     "List five fruits. Then repeat the list in capital letters.",
 )
-_BACK = {"elem_id": "back", "html_template": "<span></span>", "js_on_load": tab.RETURN}
 SENTENCE = '<p class="says" role="status" aria-live="polite"></p>'
 ALERT = '<p class="says" role="alert"></p>'
 
@@ -120,18 +119,17 @@ class Page:
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
             shown = follow(
                 do.follow,
-                [self.sid],
+                [self.sid, self.back],
                 self._outputs(),
+                js=tab.FOLLOW,
                 show_progress="hidden",
                 api_visibility="private",
                 concurrency_limit=None,
                 trigger_mode="multiple",
             )
-            settled = shown.then(
-                do.settle, [self.sid, self.message, self.refusal], [self.message, self.refusal], **quick
-            )
+            rest = [self.sid, self.message, self.refusal]
+            settled = shown.then(do.settle, rest, rest[1:], js=tab.FOLLOWED, **quick)
             settled.then(self.kept.news, [self.sid], [self.kept.view], **quick)
-        page.unload(do.left)
 
     def _chat(self, service: Service) -> None:
         """The conversation, and the live view of its session beside it."""
@@ -156,7 +154,7 @@ class Page:
                 self.options = list(self.controls.values())
                 self.steps = StepControls(service)
                 self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_file])
-                self.back = gr.HTML("", **_BACK, server_functions=[news])
+                self.back = gr.HTML("", **tab.links(), server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())
                 self.panels = _view(panel_assets(), server_functions=[resync])

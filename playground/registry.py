@@ -1,4 +1,4 @@
-"""The app's one registry: session id -> conversation, with a lease that ends some time after the last viewer left."""
+"""The app's one registry: session id -> conversation, with a lease that ends some time after it was last asked for."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable
 from playground.conversation import Conversation
 from playground.limits import Refused
 
-TTL_S = 600.0
-"""Kept for so long after the last viewer left and the last turn ended, in seconds."""
+TTL_S = 1800.0
+"""Kept for so long after it was last asked for and its last turn ended, in seconds. A page in sight asks every two
+seconds and a hidden one every minute; half an hour is for those that a phone has put to sleep."""
 CAP = 200
 """Conversations kept at most; the one longest untouched makes room."""
 GONE = "No session has this id (any more). Begin a new one: with New on the page, with an empty id in a script."
@@ -82,18 +83,18 @@ class Registry:
         for conversation in known:
             conversation.touch()
 
-    def viewer_left(self, page: str) -> None:
-        """The page with this Gradio session is gone; its conversation keeps running and its lease begins."""
+    def page_left(self, page: str, but: Conversation | None = None) -> None:
+        """The page with this Gradio session shows none of the conversations any more, or only this one."""
         with self._lock:
             for conversation in self._live.values():
-                if conversation.viewers.pop(page, None) is not None:
+                if conversation is not but and conversation.viewers.pop(page, None) is not None:
                     conversation.touch()
 
     def sweep(self) -> int:
         """Drop the conversations whose lease ended. Returns how many."""
         now = time.monotonic()
         with self._lock:
-            ended = [c for c in self._live.values() if _idle(c) and now - c.touched > self._ttl_s]
+            ended = [c for c in self._live.values() if now - c.touched > self._ttl_s and not c.view().running]
             for conversation in ended:
                 del self._live[conversation.sid]
         for conversation in ended:
@@ -132,13 +133,8 @@ class Registry:
     def _make_room(self) -> Conversation | None:
         if len(self._live) < self._cap:
             return None
-        # An open tab that says nothing gives way last, a running turn never.
-        quiet = (c for c in self._live.values() if not c.view().running)
-        idle = sorted(quiet, key=lambda c: (bool(c.viewers), c.touched))
-        if not idle:
+        # An open tab asks now and then, so it gives way after those that are closed; a running turn never does.
+        quiet = [c for c in self._live.values() if not c.view().running]
+        if not quiet:
             raise Refused("This server is answering in as many conversations as it keeps; try again in a moment.")
-        return self._live.pop(idle[0].sid)
-
-
-def _idle(conversation: Conversation) -> bool:
-    return not conversation.view().running and not conversation.viewers
+        return self._live.pop(min(quiet, key=lambda c: c.touched).sid)

@@ -1,6 +1,9 @@
-"""What the browser does on its own: keeps a tab's session id, and asks for news while a tab is looked at."""
+"""What the browser does on its own: keeps a tab's session id, and follows the conversation while it is looked at."""
 
 from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
 
 OPEN = """
 async (given) => {
@@ -56,24 +59,18 @@ say();
 """
 """Shows a value as text, in a node that stays: a screen reader only follows a region that is not replaced."""
 
-RETURN = """
-// Another tab may go on with this session. While deltas arrive there is nothing to ask for; a hidden tab asks nothing.
-let asked = null, applied = -1;
-setInterval(async () => {
-  const store = window.__draftscope, sid = (window.draftscope || {}).sid;
-  if (document.hidden || !store || !sid) return;
-  if (store.applied !== applied) { applied = store.applied; return; }
-  let version = null;
-  try { version = await server.news(sid); } catch (offline) { return; }
-  if (version === null || version === store.state.s.version || version === asked) return;
-  asked = version;
-  trigger("change");
-}, 2000);
-let hidden = document.visibilityState === "hidden";
-document.addEventListener("visibilitychange", () => {
-  const now = document.visibilityState === "hidden";
-  if (hidden && !now) trigger("change");
-  hidden = now;
-});
-"""
-"""Fires when the conversation has changed elsewhere, and when the tab is looked at again."""
+FOLLOW = "(sid) => [sid, window.draftscopeLinks ? window.draftscopeLinks.begin() : 'on']"
+"""Runs before the page follows its conversation: whether it does so to the end ('on'), or looks at it once ('once')."""
+
+FOLLOWED = "(...given) => { window.draftscopeLinks?.end(); return given; }"
+"""Runs when a call that followed has ended, however it did."""
+
+
+def links() -> dict[str, Any]:
+    """Keyword arguments for `gr.HTML`: what watches over the page's connections.
+
+    Its `change` fires when the conversation has changed elsewhere, when the tab is looked at again, and when it begins
+    or ceases to be one of those that may follow.
+    """
+    script = (files("playground") / "assets" / "links.js").read_text(encoding="utf-8")
+    return {"elem_id": "back", "html_template": "<span></span>", "js_on_load": script}

@@ -1,8 +1,9 @@
-"""Session ids and leases: unguessable, one conversation each, kept for a while after the last viewer left."""
+"""Session ids and leases: unguessable, one conversation each, kept for a while after it was last asked for."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
@@ -62,28 +63,39 @@ def test_an_unknown_id_is_refused(make: Make) -> None:
         make().get("0" * 32)
 
 
-def test_the_lease_begins_when_the_last_viewer_leaves(make: Make, gone: list[Conversation]) -> None:
-    registry = make(ttl_s=0.0)
-    talk = registry.new()
-    watch(talk, "page1")
-    watch(talk, "page2")
-    registry.viewer_left("page1")
-    assert registry.sweep() == 0, "another page still looks at it"
-    registry.viewer_left("page2")
-    assert registry.sweep() == 1 and gone == [talk]
+def test_the_lease_ends_some_time_after_it_was_last_asked_for(make: Make, gone: list[Conversation]) -> None:
+    registry = make(ttl_s=0.3)
+    asked, silent = registry.new(), registry.new()
+    watch(silent, "page")  # has been shown there, which says nothing of whether the page is still open
+    for _ in range(4):
+        time.sleep(0.1)
+        registry.get(asked.sid)
+    assert registry.sweep() == 1 and gone == [silent], "a page that is open asks now and then"
     with pytest.raises(Refused):
-        registry.get(talk.sid)
+        registry.get(silent.sid)
+    time.sleep(0.4)
+    assert registry.sweep() == 1
 
 
-def test_a_running_turn_outlives_its_viewer(make: Make) -> None:
+def test_a_running_turn_outlives_its_lease(make: Make) -> None:
     registry = make(ttl_s=0.0)
     talk = registry.new()
-    watch(talk, "page")
     future = talk.send("hello", TurnOptions(max_new=40))
-    registry.viewer_left("page")
     assert registry.sweep() == 0 and registry.get(talk.sid) is talk
     future.result(5)
     assert registry.sweep() == 1
+
+
+def test_a_page_shows_one_conversation_at_a_time(make: Make) -> None:
+    registry = make()
+    former, shown = registry.new(), registry.new()
+    for talk in (former, shown):
+        watch(talk, "page")
+        watch(talk, "other")
+    registry.page_left("page", but=shown)
+    assert set(former.viewers) == {"other"} and set(shown.viewers) == {"other", "page"}
+    registry.page_left("page")
+    assert set(shown.viewers) == {"other"}
 
 
 def test_a_lease_lasts(make: Make) -> None:
@@ -92,13 +104,13 @@ def test_a_lease_lasts(make: Make) -> None:
     assert registry.sweep() == 0 and len(registry) == 1
 
 
-def test_the_longest_untouched_makes_room_and_watched_ones_go_last(make: Make, gone: list[Conversation]) -> None:
+def test_the_longest_untouched_makes_room(make: Make, gone: list[Conversation]) -> None:
     registry = make(cap=2)
-    watched, unwatched = registry.new(), registry.new()
-    watch(watched, "page")
+    open_tab, closed = registry.new(), registry.new()
+    registry.get(open_tab.sid)
     registry.new()
-    assert gone == [unwatched]
-    registry.get(watched.sid)
+    assert gone == [closed]
+    registry.get(open_tab.sid)
 
 
 def test_a_server_full_of_running_turns_says_so(make: Make) -> None:
