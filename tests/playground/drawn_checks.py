@@ -37,9 +37,13 @@ def whole(value: Any) -> float:
     return -1 if value is None else value
 
 
+def in_percent(k: int, n: int) -> str:
+    return f"{100 * k / n:.0f}%" if n else "—"
+
+
 def fate_cells(drawn: Drawn, told: Told) -> None:
     """Name and id under the pointer, the code, the painted pattern and its colour, cell by cell."""
-    panel, codes = drawn.panels["fate"], {}
+    panel, codes = drawn.panels["fate"], dict[str, int]()
     chart, painted = panel.trace("draft fate"), panel.trace("pattern")
     across, up, top = len(painted["z"][0]) // len(told.fates), len(painted["z"]) // len(chart["z"]), len(chart["z"]) - 1
     assert (chart["x0"], top, len(chart["z"][0])) == (1, 7, len(told.rounds))
@@ -101,9 +105,8 @@ def given_reached(panel: Panel, told: Sequence[ev.RoundEvent]) -> None:
 
 def acceptance_table(panel: Panel, told: Sequence[ev.RoundEvent]) -> None:
     found = oracle.positions(told)
-    share = lambda k, n: f"{100 * k / n:.0f}%" if n else "—"  # noqa: E731
     for i, (row, k, n) in enumerate(zip(panel.table, found.accepted, found.reached, strict=True)):
-        counts = [i + 1, k, found.drafting, share(k, found.drafting), n, share(k, n)]
+        counts = [i + 1, k, found.drafting, in_percent(k, found.drafting), n, in_percent(k, n)]
         assert list(row.values()) == [str(count) for count in counts]
 
 
@@ -149,10 +152,9 @@ def points_and_turns(drawn: Drawn, told: Told) -> None:
 
 def past_budget(drawn: Drawn, told: Told) -> None:
     chart = drawn.panels["length"].trace("overshoot")
-    found = [(x, int(re.search(r"(\d+) token", text)[1])) for x, text in zip(chart["x"], chart["hover"], strict=True)]
-    assert found == [(after, count) for after, count, _ in oracle.past_budget(told.events)]
+    found = [(x, re.findall(r": (\d+) token", text)) for x, text in zip(chart["x"], chart["hover"], strict=True)]
+    assert found == [(after, [str(count)]) for after, count, _ in oracle.past_budget(told.events)]
     held = drawn.panels["length"].trace("rows held")
     (given_up, gone), (again, back) = oracle.between(told.events, ev.ContextEvent)
-    assert isinstance(gone, ev.ContextEvent) and isinstance(back, ev.ContextEvent)
     assert [int(whole(x)) for x in held["x"]] == [given_up, given_up, again, again, -1]
     assert held["y"] == [gone.used, 0, 0, back.used, None]

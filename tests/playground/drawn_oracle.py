@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from engine import events as ev
+
+E = TypeVar("E", bound=ev.Event)
 
 Z = NormalDist().inv_cdf(0.975)
 SMOOTH = 8
@@ -114,9 +116,10 @@ def lengths(events: Sequence[ev.Event]) -> list[Step]:
     return out
 
 
-def between(events: Sequence[ev.Event], kind: type[ev.Event]) -> list[tuple[int, ev.Event]]:
+def between(events: Sequence[ev.Event], kind: type[E]) -> list[tuple[int, E]]:
     """Events of a kind, each with the round before it."""
-    out, after = [], 0
+    out: list[tuple[int, E]] = []
+    after = 0
     for event in events:
         after += isinstance(event, ev.RoundEvent)
         if isinstance(event, kind):
@@ -126,7 +129,7 @@ def between(events: Sequence[ev.Event], kind: type[ev.Event]) -> list[tuple[int,
 
 def past_budget(events: Sequence[ev.Event]) -> list[tuple[int, int, str]]:
     """Round, tokens, action: what stayed past a burst, less what was shown at once after it; and what was trimmed."""
-    out = []
+    out: list[tuple[int, int, str]] = []
     for place, event in enumerate(events):
         if isinstance(event, ev.OvershootEvent) and event.action in ("kept", "trimmed"):
             after = events[place + 1] if place + 1 < len(events) else None
@@ -197,7 +200,6 @@ def opened(events: Sequence[ev.Event]) -> list[tuple[int, ev.PendingEvent]]:
     at = {(event.burst, event.pos): number for number, event in enumerate(rounds(events), start=1)}
     out = []
     for after, event in between(events, ev.PendingEvent):
-        assert isinstance(event, ev.PendingEvent)
         opens = event.transition in ("consume", "promote") or event.via == "prefill"
         out.append((at.get((event.burst, event.pos), after + 1) if opens else max(1, after), event))
     return out

@@ -94,3 +94,14 @@ def read(page: Any, places: dict[int, int]) -> Drawn:
     page.evaluate(SLIDE, 7)
     names = ["accepted", "rejected", "bonus", "correction", "overshoot", "dropped", "idle"]
     return Drawn(panels(page), recent, page.evaluate(FIGURES), page.evaluate(TITLES), page.evaluate(INK, names))
+
+
+def accept_line(page: Any, number: int, draft: int) -> str:
+    """Look into a token of round `number`, then into its draft `draft`, both counted from 1: the line of its test."""
+    token = next(i for i, (_, title) in enumerate(page.evaluate(TITLES)) if f"\nround {number}, " in title)
+    page.locator("#tokens .ds-tokens .ds-token").nth(token).click()
+    page.locator(f"[data-panel=inspector] button[data-column='{draft}']").click()
+    page.locator("[data-panel=inspector] .ds-verdict").get_by_text(f"Draft {draft} ").wait_for()
+    said = page.locator("[data-panel=inspector] .ds-test p.for-engineer").text_content()
+    page.evaluate("window.__draftscope.pin.release()")
+    return str(said)

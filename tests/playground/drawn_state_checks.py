@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from engine import events as ev
 from tests.playground import drawn_oracle as oracle
 from tests.playground.drawn_checks import Told, near
 from tests.playground.drawn_page import Drawn
@@ -50,7 +49,7 @@ def overshoot_share(drawn: Drawn, told: Told) -> None:
 
 def carry_lanes(drawn: Drawn, told: Told) -> None:
     panel, opened = drawn.panels["pending"], oracle.opened(told.events)
-    chart, counts = panel.trace("pending carry"), Counter(event.transition for _, event in opened)
+    chart, counts = panel.trace("pending carry"), Counter[str](event.transition for _, event in opened)
     assert panel.lanes is not None and len(counts) == 5
     for lane, title in enumerate(panel.lanes[:5]):
         name, count = title.split(" ×")
@@ -144,13 +143,13 @@ def counters(drawn: Drawn, told: Told) -> None:
 def figures(drawn: Drawn, told: Told) -> None:
     """The line of figures: what stands first, and what is beside it."""
     rounds, status = told.rounds, told.status
-    total = lambda of: sum(map(of, rounds))  # noqa: E731
-    drafted, accepted = total(lambda e: len(e.drafted)), total(lambda e: e.accepted)
+    drafted, accepted = sum(len(event.drafted) for event in rounds), sum(event.accepted for event in rounds)
+    emitted, drafting = sum(event.emitted for event in rounds), sum(bool(event.drafted) for event in rounds)
     over = Counter(fate for row in told.fates for fate in row)
     assert {name: value for name, (value, _) in drawn.figures.items()} == {
         "tokens_per_second": f"{status.tok_s:.1f}",
-        "tokens_per_round": f"{total(lambda e: e.emitted) / len(rounds):.2f}",
-        "mean_acceptance_length": f"{1 + accepted / total(lambda e: bool(e.drafted)):.2f}",
+        "tokens_per_round": f"{emitted / len(rounds):.2f}",
+        "mean_acceptance_length": f"{1 + accepted / drafting:.2f}",
         "draft_acceptance_rate": f"{100 * accepted / drafted:.1f}%",
         "rounds": str(len(rounds)),
         "overshoot": f"{over['overshoot']} held",
@@ -162,9 +161,10 @@ def figures(drawn: Drawn, told: Told) -> None:
     assert drawn.figures["rounds"][1] == f"{status.drafter}, up to {status.draft_len}"
 
 
-def numbers(text: str, names: str) -> list[float]:
+def numbers(text: str, *names: str) -> list[float]:
     """`p = 0.31, q = 0.2`: the numbers behind those names."""
-    return [float(re.search(rf"\b{name} = ([\d.e-]+\d)", text)[1]) for name in names]  # type: ignore[index]
+    found = {name: float(number) for name, number in re.findall(r"([a-z/]+) = (\d[\d.e-]*)", text)}
+    return [found[name] for name in names]
 
 
 def titles(drawn: Drawn, told: Told) -> None:
@@ -178,16 +178,27 @@ def titles(drawn: Drawn, told: Told) -> None:
             assert "accept test" not in title
             continue
         passed = column < event.accepted
-        assert numbers(title, "pqu") == near([event.test_p[column], event.test_q[column], event.test_u[column]])
+        assert numbers(title, *"pqu") == near([event.test_p[column], event.test_q[column], event.test_u[column]])
         assert f"u·q {'<' if passed else '≥'} p, so {'accepted' if passed else 'rejected'}" in title
         assert f"id {token} · {'draft' if passed else 'correction'}:" in title
         verdicts[title.rsplit(" ", 1)[-1].split("\n")[0]] += 1
     assert verdicts["accepted"] > 5 and verdicts["rejected"] > 2
 
 
-def inspected(said: str, event: ev.RoundEvent, place: int) -> None:
-    """The inspector's line about draft `place`, counted from 0."""
-    p, q, u = event.test_p[place], event.test_q[place], event.test_u[place]
-    assert numbers(said, "pqu") == near([p, q, u], rel=1e-3)
-    assert numbers(said.replace("p/q", "share"), ["share"]) == near([min(1.0, p / q)], rel=1e-3)  # type: ignore[arg-type]
-    assert said.endswith(": accepted" if u * q < p else ": rejected")
+def accept_lines(lines: dict[tuple[int, int], str], told: Told) -> None:
+    """The inspector's words by round and draft, both counted from 1: an accepted one and a rejected one at least."""
+    verdicts = set()
+    for (number, draft), said in lines.items():
+        event = told.rounds[number - 1]
+        p, q, u = (tested[draft - 1] for tested in (event.test_p, event.test_q, event.test_u))
+        assert numbers(said, "p", "q", "u", "p/q") == near([p, q, u, min(1.0, p / q)], rel=1e-3)
+        verdict = "accepted" if draft <= event.accepted else "rejected"
+        assert said.endswith(f": {verdict}") and p != q
+        verdicts.add(verdict)
+    assert len(verdicts) == 2
+
+
+def drafts_to_look_at(told: Told) -> list[tuple[int, int]]:
+    """Of the last round that rejected a tested draft and accepted another: those two."""
+    event = next(e for e in reversed(told.rounds) if 0 < e.accepted < len(e.test_u))
+    return [(event.round + 1, event.accepted), (event.round + 1, event.accepted + 1)]

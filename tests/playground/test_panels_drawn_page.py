@@ -10,7 +10,7 @@ import pytest
 from tests.playground import drawn_checks as checks
 from tests.playground import drawn_state_checks as state_checks
 from tests.playground.drawn_checks import ACCEPTANCE, Told
-from tests.playground.drawn_page import Drawn, read
+from tests.playground.drawn_page import Drawn, accept_line, read
 from tests.playground.drawn_session import Rich
 from tests.playground.panel_visits import DONE, Visit
 
@@ -74,3 +74,12 @@ def test_acceptance_by_position_of_all_and_of_the_last_rounds(check: Any, drawn:
     for count, panel in drawn.recent.items():
         check(panel, told.rounds[-count:])
         assert panel.notes == [f"last {count} rounds"]
+
+
+def test_the_inspector_says_the_accept_test_of_a_kept_and_of_a_rejected_draft(
+    rich: tuple[Visit, Rich], told: Told
+) -> None:
+    at, _ = rich
+    lines = {place: accept_line(at.page, *place) for place in state_checks.drafts_to_look_at(told)}
+    state_checks.accept_lines(lines, told)
+    assert at.complaints == []
