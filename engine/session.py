@@ -14,6 +14,8 @@ What each call does in each state (burst.py, rewind.py and take_back.py implemen
     take_back                   error         to PREDICTED       to PREDICTED       error: rewind or reprime
     set_drafter                 works         works              works              works
     reprime                     no-op         works              works              to the state it failed in
+    take_up                     before the    error              error              error
+                                first turn
     reset, close, trace, telem  works         works              works              works
 """
 
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor
 
+from engine.books import Books, take_up
 from engine.drafters import Drafter
 from engine.errors import ContextFull, DrafterMismatch, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
@@ -139,6 +142,15 @@ class SpecSession:
     def rewind_points(self) -> list[int]:
         """Every retained rewind point, ascending."""
         return [point.pos for point in self.points]
+
+    @property
+    def books(self) -> Books:
+        """What another session needs to go on where this one stands."""
+        return Books.of(self)
+
+    def take_up(self, books: Books) -> None:
+        """Go on with the books of a session that is gone; see engine/books.py. Only before the first turn."""
+        take_up(self, books)
 
     # -- what a caller may change between bursts -----------------------------------------------------------------
 

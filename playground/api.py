@@ -97,8 +97,8 @@ class Endpoints:
         """The session's events in order, without paths and keys; [] before its first turn."""
 
         def run() -> list[dict[str, Any]]:
-            chat = self._service.registry.get(session_id).chat
-            return [] if chat is None else [without_secrets(event).to_dict() for event in chat.session.trace]
+            trace = self._service.registry.get(session_id).trace
+            return [] if trace is None else [without_secrets(event).to_dict() for event in trace]
 
         return _spoken(run)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from engine import events as ev
@@ -15,7 +16,7 @@ KEPT = 1000
 
 
 class Asked:
-    """Of one conversation, in memory alone. The worker notes, any thread may read."""
+    """Of one conversation; what is kept of it is kept with the trace. The worker notes, any thread may read."""
 
     def __init__(self) -> None:
         self._trace: Trace | None = None
@@ -27,6 +28,11 @@ class Asked:
             self._notes.clear()
             self._trace = trace
         self._notes.append((trace.next_seq, message))
+
+    def adopt(self, trace: Trace, messages: Mapping[int, str]) -> None:
+        """A trace that was kept, and of each turn's event its `seq` and the message that the turn answers."""
+        self._trace = trace
+        self._notes = deque(sorted(messages.items()), maxlen=KEPT)
 
     def forget(self) -> None:
         """The visitor cleared the conversation."""

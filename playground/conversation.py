@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from playground import said
-from playground.asked import Asked
 from playground.calls import Calls
 from playground.conversations.continuity import Continuity
 from playground.exactness import Check, check_session, verdict
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
     from engine import Engine
     from engine.chat import ChatSession, Turn
     from engine.events import CheckEvent
+    from engine.trace import Trace
+    from playground.asked import Asked
+    from playground.conversations.record import Record
     from playground.keeper import Keeper, Kept
     from playground.stream import DeltaStream
     from playground.viewer import Watch
@@ -53,8 +55,6 @@ class Conversation:
         """What the pages' panels are fed from."""
         self.options: TurnOptions | None = None
         """Settings of the latest turn, for a page that comes back; None before the first."""
-        self.asked = Asked()
-        """What its turns answer, for who takes its trace along."""
         self._worker = worker
         self._check = check
         self._rest = Continuity(sid, keeper)
@@ -70,6 +70,21 @@ class Conversation:
     def chat(self) -> ChatSession | None:
         """The engine side; None before the first turn. Its trace may be read from any thread."""
         return self._live.chat
+
+    @property
+    def record(self) -> Record | None:
+        """What was recorded of it before, while there is no engine side."""
+        return self._rest.record if self.chat is None else None
+
+    @property
+    def trace(self) -> Trace | None:
+        """Its events, for any thread; those that were recorded before, until the next turn. None before the first."""
+        return self._live.trace
+
+    @property
+    def asked(self) -> Asked:
+        """What its turns answer, for who takes its trace along."""
+        return self._rest.asked
 
     @property
     def alternatives(self) -> bool | None:
@@ -138,7 +153,6 @@ class Conversation:
             if self.chat is not None:
                 self.chat.clear()
             self._rest.clear()
-            self.asked.forget()
             self._calls.update(outcome=None)
 
         return self._calls.start(clear)
@@ -177,10 +191,12 @@ class Conversation:
 
         return self._calls.start(show, here=lambda: self.chat is None, tell=str)
 
-    def revive(self, kept: Kept, options: TurnOptions, how: str, engine: Engine | None) -> None:
-        """Show what was kept of it; the next turn goes on from there. For one that is new."""
+    def revive(
+        self, kept: Kept, options: TurnOptions, how: str, engine: Engine | None, record: Record | None = None
+    ) -> None:
+        """Show what was kept and recorded of it; the next turn goes on from there. For one that is new."""
         self.options = options
-        notice = self._rest.take(kept, how, engine)
+        notice = self._rest.take(kept, how, engine, record)
         messages, can = self._live.at_rest()
         self._calls.update(messages=messages, can_continue=can, notice=notice)
 
@@ -245,6 +261,7 @@ class Conversation:
         """Stop what runs, and wait for a check."""
         self.stepping.release()
         self._calls.end()
+        self._rest.keep_trace(self.chat)
 
     def close(self) -> None:
         """Release the engine's side. Only the worker calls it."""

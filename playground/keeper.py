@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from playground.behind import Behind
+from playground.conversations.record import Record, blank, record_of
 from playground.limits import TurnOptions
 from playground.reach import reachable_by_others
 from playground.settings import KEEP_NOTHING, Settings
@@ -67,6 +69,8 @@ class Keeper:
         """That nothing more fits, which concerns everyone, or ''."""
         self.began = time.time()
         """Seconds since 1970: what changed last before this was kept by an earlier start."""
+        self.behind = Behind("keeper")
+        """Writes what no answer should wait for."""
 
     def begin(self, sid: str, messages: Collection[Message], options: TurnOptions) -> Begun | None:
         """A turn begins, and a page shows `messages`, the answer to come left out: keep them, should the program end
@@ -96,9 +100,17 @@ class Keeper:
         except StoreError as error:
             log.warning("a turn that never was is still kept: %s", error)
 
-    def save(self, sid: str, chat: ChatSession, options: TurnOptions | None, begun: Begun | None = None) -> str:
+    def save(
+        self,
+        sid: str,
+        chat: ChatSession,
+        options: TurnOptions | None,
+        begun: Begun | None = None,
+        books: Mapping[str, Any] | None = None,
+        anew: bool = False,
+    ) -> str:
         """Keep what the chat shows now, and its settings, in place of what was kept of the turn when it had `begun`.
-        Returns why that could not be done, or ''."""
+        `books` and `anew`: as `Store.save_path` takes them. Returns why that could not be done, or ''."""
         settings: Mapping[str, Any] = {} if options is None else _settings(options)
         try:
             if sid not in self.store:
@@ -108,7 +120,13 @@ class Keeper:
             origins, drafting = _made(chat)
             path = path_of(chat.transcript, str(chat.engine.checkpoint.id), origins=origins, drafting=drafting)
             system = chat.transcript.system or ""
-            kept = {"system": system, "settings": dict(settings) or None, "instead": begun}
+            kept = {
+                "system": system,
+                "settings": dict(settings) or None,
+                "instead": begun,
+                "books": books,
+                "anew": anew,
+            }
             self._with_room(sid, lambda: self.store.save_path(sid, path, **kept))  # type: ignore[arg-type]
         except StoreError as error:
             log.warning("a conversation could not be kept: %s", error)
@@ -124,6 +142,18 @@ class Keeper:
             return Kept(self.store.load(sid)) if sid in self.store else None
         except StoreError as error:
             log.warning("a conversation could not be read: %s", error)
+            return None
+
+    def record(self, sid: str, *, lost: bool = False) -> Record | None:
+        """What was recorded of it, as `record_of` has it; None when there is nothing."""
+        try:
+            self.behind.settle()
+            figures = self.store.load_books(sid)
+            if figures is None:
+                return blank() if lost else None
+            return record_of(figures, self.store.load_trace(sid), lost=lost)
+        except StoreError as error:
+            log.warning("what was recorded of a conversation could not be read: %s", error)
             return None
 
     def switch(self, sid: str, node: int | None) -> Kept:
@@ -144,13 +174,15 @@ class Keeper:
             return ""
 
     def _with_room(self, sid: str, write: Callable[[], T]) -> T:
-        """Write. What was deleted makes room at once, and in a memory that many share then what is longest unchanged.
-        Raises `StoreError`."""
+        """Write. What was deleted makes room at once, then the traces of others, and in a memory that many share then
+        what is longest unchanged. Raises `StoreError`."""
         while True:
             try:
                 written = write()
             except StoreFull as error:
-                if not self.store.purge() and (self.on_disk or not self.store.make_room(but=sid)):
+                if self.store.purge() or self.store.drop_trace(but=sid):
+                    continue
+                if self.on_disk or not self.store.make_room(but=sid):
                     self.full = str(error)
                     raise
             else:
@@ -168,7 +200,8 @@ class Keeper:
             log.warning("old conversations could not be forgotten: %s", error)
 
     def close(self) -> None:
-        """What was deleted is gone for good. Harmless when closed."""
+        """What is being written behind is written, and what was deleted is gone for good. Harmless when closed."""
+        self.behind.close()
         with suppress(StoreError):
             self.store.purge()
         self.store.close()

@@ -14,6 +14,7 @@ from playground.limits import TurnOptions
 if TYPE_CHECKING:
     from engine import Engine
     from engine.chat import ChatSession
+    from engine.trace import Trace
 
 
 class LiveChat:
@@ -36,6 +37,7 @@ class LiveChat:
             chat = self._make()
             self._rest.resume(chat)
             self.chat, self._system = chat, chat.transcript.system or ""
+            self._rest.record = None  # only now: a page finds one of the two at any time
         self.drafter.ask(options.drafter, options.draft_len)
         self.drafter.apply(self.chat.session)
         if options.system != self._system:
@@ -43,6 +45,14 @@ class LiveChat:
             self._system = options.system
         self.chat.session.alternatives = recorded(self.chat.engine, self.alternatives)
         return self.chat
+
+    @property
+    def trace(self) -> Trace | None:
+        """Its events, for any thread; without a chat those that were recorded before. None before the first turn."""
+        chat, record = self.chat, self._rest.record
+        if chat is not None:
+            return chat.session.trace
+        return None if record is None else record.trace
 
     def show(self, node: int, engine: Engine | None) -> str:
         """Go to another branch. Returns a sentence; raises `Refused`."""
@@ -73,6 +83,7 @@ class LiveChat:
     def let_go(self) -> None:
         """End it; what comes next reads everything anew."""
         if self.chat is not None:
+            self._rest.keep_trace(self.chat)
             self.chat.session.close()
             self.chat, self._system = None, ""
             self.drafter.begin_anew()

@@ -15,7 +15,7 @@ from playground.panels import LiveStatus, PanelFeed
 from playground.panels.token_text import Tokenizer
 
 if TYPE_CHECKING:
-    from engine.chat import ChatSession
+    from engine.trace import Trace
 
 KEPT = 64
 """Deltas kept for a page that is behind; one further behind gets everything."""
@@ -26,8 +26,8 @@ MIN_S = 0.08
 class DeltaStream:
     """Numbers the deltas of one `PanelFeed` from 1; the feed's own numbers begin again at a clear. Thread-safe."""
 
-    def __init__(self, sid: str, tokenizer: Tokenizer, chat: ChatSession | None) -> None:
-        self.chat = chat
+    def __init__(self, sid: str, tokenizer: Tokenizer, trace: Trace | None) -> None:
+        self.trace = trace
         self._feed = PanelFeed(sid, tokenizer)
         self._deltas: deque[str] = deque(maxlen=KEPT)
         self._count = 0
@@ -51,7 +51,7 @@ class DeltaStream:
             now = time.monotonic()
             if mark == self._mark or (now - self._made < MIN_S and status().running):
                 return
-            events = self.chat.session.trace.since(self._feed.next_seq) if self.chat is not None else []
+            events = self.trace.since(self._feed.next_seq) if self.trace is not None else []
             self._deltas.append(self._feed.update(events, status()))
             self._mark, self._made = mark, now
             self._count += 1

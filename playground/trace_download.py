@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def trace_download(service: Service, conversation: Conversation, *, messages: bool) -> str:
     """JSON: the file's `name`, and the file as base64 in `data`; '' before the first turn."""
-    chat = conversation.chat
-    if chat is None:
+    chat, trace = conversation.chat, conversation.trace
+    if trace is None or (chat is None and not len(trace)):
         return ""
-    trace, tokenizer = chat.session.trace, chat.session.engine.tokenizer
+    tokenizer = None if chat is None else chat.session.engine.tokenizer  # what was recorded brought its texts along
     asked = conversation.asked.of(trace) if messages else {}
     name = trace_name(service.keeper.name_of(conversation.sid), trace.header.checkpoint, messages=bool(asked))
     packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True, messages=asked))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import gradio as gr
 
 from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
+from playground.exchange.replay_feed import PieceTokenizer
 from playground.names import public_name
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
@@ -157,13 +158,16 @@ def full(service: Service, conversation: Conversation) -> str:
 
 
 def stream_of(service: Service, conversation: Conversation) -> DeltaStream | None:
-    """The conversation's stream, made anew when its engine side was replaced; None before an engine runs."""
-    engine, chat, stream = service.engine, conversation.chat, conversation.stream
+    """The conversation's stream, made anew when another trace begins; None before an engine runs."""
+    engine, trace, stream = service.engine, conversation.trace, conversation.stream
     if engine is None:
         return None
-    if stream is None or (stream.chat is not None and stream.chat is not chat):
-        stream = conversation.stream = DeltaStream(conversation.sid, engine.tokenizer, chat)
-    stream.chat = chat
+    if stream is None or (stream.trace is not None and stream.trace is not trace):
+        record = conversation.record
+        own = record is None or record.fits(engine)
+        texts = engine.tokenizer if record is None or own else PieceTokenizer(record.trace.header.pieces)
+        stream = conversation.stream = DeltaStream(conversation.sid, texts, trace)
+    stream.trace = trace
     return stream
 
 
@@ -181,13 +185,17 @@ def live_status(service: Service, conversation: Conversation, view: View) -> Liv
     answering = view.running and view.phase != "checking"
     chat = conversation.chat
     if chat is None:
-        return LiveStatus(
+        record = conversation.record
+        return replace(
+            LiveStatus() if record is None else record.status,
             running=answering,
             version=view.version,
             phase=phase,
             max_ctx=facts.max_ctx if facts else 0,
             drafter=public_name(settings.drafter),
             draft_len=settings.draft_len,
+            can_continue=view.can_continue,
+            elsewhere=conversation.elsewhere,
         )
     session = chat.session
     return LiveStatus(

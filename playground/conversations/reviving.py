@@ -1,4 +1,4 @@
-"""A kept conversation comes back: what was said, and the settings as far as they are still offered."""
+"""A kept conversation comes back: what was said, what was recorded, and the settings as far as they are offered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def revived(
         return None
     talk = make(sid)
     how = _cut(kept) if kept.talk.answering else RESTARTED if kept.talk.updated < keeper.began else OPENED
-    talk.revive(kept, options_of(kept, settings), how, engine)
+    talk.revive(kept, options_of(kept, settings), how, engine, keeper.record(sid, lost=kept.talk.answering))
     return talk
 
 

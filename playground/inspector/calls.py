@@ -100,8 +100,8 @@ def _feed(conversation: Conversation | None) -> PanelFeed | None:
 
 
 def _events(conversation: Conversation | None) -> Sequence[ev.Event]:
-    chat = None if conversation is None else conversation.chat
-    return [] if chat is None else chat.session.trace.since(0)
+    trace = None if conversation is None else conversation.trace
+    return [] if trace is None else trace.since(0)
 
 
 def _round(looked: Looked, events: Sequence[ev.Event], number: int) -> Asked:

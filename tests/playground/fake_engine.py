@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine import events as ev
+from engine.books import Books
 from engine.errors import DrafterMismatch
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace, TraceHeader
@@ -92,6 +93,22 @@ class FakeSession:
         self.seed = 77
         self.numbers = FakeDraws(self.trace, self.seed)
         self.closed = False
+
+    @property
+    def books(self) -> Books:
+        turns = [event.turn for event in self.trace.of(ev.TurnEvent)]
+        counters = {"sctr": self.numbers.sctr, "uctr": self.numbers.uctr, "seed": self.seed, "telem": self.telem.copy()}
+        turn = max(turns, default=-1)
+        return Books(self.trace, self.trace.next_seq, turn, bursts=len(self.trace.of(ev.BurstEvent)), **counters)
+
+    def take_up(self, books: Books) -> None:
+        assert not self.committed
+        rows = max((event.committed for event in books.trace.of(ev.BurstEvent)), default=0)
+        books.trace.go_on(self.trace.header, books.next_seq)
+        self.trace, self.telem, self.seed = books.trace, books.telem.copy(), books.seed or self.seed
+        self.trace.append(ev.RewindEvent(turn=books.turn, start=rows, to=0, cause="prime", retained=()))
+        self.numbers = FakeDraws(self.trace, self.seed)
+        self.numbers.sctr, self.numbers.uctr = books.sctr, books.uctr
 
     def rewind_points(self) -> list[int]:
         return list(self.points)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from engine.events import TurnEvent
 from playground.limits import Refused, TurnOptions
 from playground.store import StoreError
 from tests.playground.kept import OPTIONS, REAL, Start, said
@@ -22,7 +23,10 @@ def test_after_a_restart_a_conversation_is_there_by_its_id(start: Start) -> None
     talk = app.registry.get(sid)
     view = talk.view()
     assert view.messages == before and not view.running and not view.can_continue
-    assert view.notice == "Restored after a restart: what was said is read again with your next message."
+    assert view.notice == (
+        "Restored after a restart: what was said is read again with your next message. "
+        "The panels show what was recorded before."
+    )
     assert talk.options is not None and (talk.options.system, talk.options.temperature) == ("be brief", 0.5)
     assert talk.chat is None, "nothing is computed before the next message"
     assert app.registry.get(sid) is talk
@@ -47,7 +51,7 @@ def test_the_restored_conversation_goes_on_with_the_very_tokens(start: Start, ti
     assert rows <= count <= rows + 12, "what was said, and the frame up to the next message"
     assert talk.send("over?", REAL).result(20).tokens == expected
     assert talk.chat is not None and talk.chat.transcript.exchanges[:2] == kept.exchanges
-    read = next(e for e in talk.chat.session.trace if e.kind == "turn")
+    read = [event for event in talk.chat.session.trace if isinstance(event, TurnEvent)][-1]
     assert count < read.prompt_tokens and read.reused == 0
 
 

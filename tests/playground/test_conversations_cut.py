@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from playground.conversations import continuity
+from playground.conversations.record import CUT_SHORT
 from playground.keeper import Keeper
 from playground.limits import Refused, TurnOptions
 from playground.service import Service
@@ -61,7 +62,8 @@ def test_after_a_kill_the_question_is_there_and_one_goes_on_from_it(start: Start
     assert [text for role, text in view.messages if role == "user"] == ["the first", "the second"]
     assert view.messages[-1][0] == "user" and view.can_continue and not view.running
     assert view.notice.startswith("The last answer was cut off before its end, so Continue or Regenerate answers again")
-    assert view.notice.count(".") == 1 and "is a branch under Conversations" in view.notice
+    assert "is a branch under Conversations" in view.notice
+    assert view.notice.endswith(f". {CUT_SHORT}") and view.notice.count(".") == 2
     assert talk.options is not None and talk.options.system == "be brief"
     kept = app.keeper.store.load(sid)
     so_far = kept.nodes[-1].said.content.split()

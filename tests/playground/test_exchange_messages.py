@@ -84,10 +84,15 @@ def test_each_answer_has_its_own_message_whatever_kind_of_turn_it_was(app: Servi
     talk.send("after", SHORT).result(5)
     data = taken_along(app, talk.sid, messages=True)[1]
     assert b"another" not in data and questions_at(data) == ["after"], "what was cleared is not taken along"
-    app.start()  # another engine, another trace
+    app.start()  # the same model again: the trace goes on
     assert app.wait(10)
     talk.send("a new one", SHORT).result(5)
-    assert questions_at(taken_along(app, talk.sid, messages=True)[1]) == ["a new one"]
+    assert questions_at(taken_along(app, talk.sid, messages=True)[1]) == ["after", "a new one"]
+    cast(Any, talk.chat).engine.checkpoint.id = "another/model"
+    app.start()
+    assert app.wait(10)
+    talk.send("a last one", SHORT).result(5)
+    assert questions_at(taken_along(app, talk.sid, messages=True)[1]) == ["a last one"], "another model, another trace"
 
 
 def test_of_a_long_session_the_latest_are_remembered() -> None:

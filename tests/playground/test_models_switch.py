@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import EngineError
+from engine.events import TurnEvent
 from playground.limits import Refused, TurnOptions
 from playground.models.loading import Loading
 from playground.sentences import UNEXPECTED
@@ -19,7 +20,10 @@ from playground.settings import Settings
 from tests.playground.fakes import FakeChat, fake_check
 from tests.playground.model_loads import GatedLoads, eventually, running_service
 
-ANEW = "Another model was loaded: what was said is read again with your next message."
+ANEW = (
+    "Another model was loaded: what was said is read again with your next message. "
+    "The panels show what first recorded before, and begin anew with your next message."
+)
 LONG, SHORT = TurnOptions(max_new=600), TurnOptions(max_new=5)
 
 
@@ -79,6 +83,8 @@ def test_a_turn_that_has_begun_ends_on_its_own_engine_and_the_next_one_is_the_ne
         talk.send("and now?", SHORT).result(5)
         assert [text for role, text in talk.view().messages if role == "user"] == ["hello", "and now?"]
         assert cast(Any, talk.chat).engine is loads.made[1]
+        assert talk.trace is cast(Any, talk.chat).session.trace and talk.record is None
+        assert len(talk.trace.of(TurnEvent)) == 1, "the books of another model are not gone on with"
 
 
 def test_a_message_that_waits_for_the_new_model_is_answered_by_it():

@@ -28,11 +28,15 @@ class Talk:
         self.chat = ChatSession(engine)
         self.chat.session.set_drafter(drafter, 4)
         self.chat.session.alternatives = TOP
-        self.stream = DeltaStream(SID, engine.tokenizer, self.chat)
+        self.stream = DeltaStream(SID, engine.tokenizer, self.trace)
         self.alternatives: bool | None = None
         self.inspector = Inspector(cast(Any, SimpleNamespace(engine=engine, registry=self)))
         self.page: dict[str, Any] = {}
         self._marks = 0
+
+    @property
+    def trace(self) -> Any:
+        return self.chat.session.trace
 
     def get(self, sid: object) -> Talk:
         if sid != SID:
