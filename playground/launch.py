@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Sequence
 
+from playground.ending import ending_with_care
 from playground.settings import Settings, SettingsError, parse
 
 QUIET = {
@@ -23,7 +24,7 @@ FORBIDDEN = ("GRADIO_VIBE_MODE", "GRADIO_SHARE", "GRADIO_MCP_SERVER", "GRADIO_AL
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the app until it is stopped. Returns the exit code: 0, or 2 with one sentence on standard error."""
+    """Run the app until a signal stops it. Returns the exit code: 0, or 2 with one sentence on standard error."""
     try:
         settings = parse(sys.argv[1:] if argv is None else argv)
         check_port(settings)
@@ -32,10 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     prepare_environment()
-    from playground.server import serve
-
     try:
-        serve(settings)
+        with ending_with_care():
+            from playground.server import serve
+
+            serve(settings)
+    except KeyboardInterrupt:  # before there was anything to close
+        return 0
     except SettingsError as error:  # of a setting that needs the curated list to be judged
         return _refuse(str(error))
     except OSError:

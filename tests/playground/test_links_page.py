@@ -92,7 +92,7 @@ def test_a_tab_that_sleeps_through_an_answer_catches_up(
     fake_app: RunningApp, tab: OpenTab, context: BrowserContext, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     streams, one = streams_of(context), tab(fake_app.url)
-    monkeypatch.setattr(fake_app.service.engine, "pace", 0.02 if way == "frozen" else 0.1)
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.02 if way == "frozen" else 0.3)
     one.send("hello")
     one.page.wait_for_function("() => window.__draftscope.state.rounds.length >= 2", timeout=20_000)
     cdp = one.page.context.new_cdp_session(one.page)
