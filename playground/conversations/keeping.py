@@ -54,12 +54,12 @@ class TraceKeeping:
             self._of, self._next = trace, 0
         if not (kept := trace.since(0)):
             return
-        oldest, asked = kept[0].seq, messages()
+        oldest = kept[0].seq
         try:
             while events := trace.since(self._next)[:PART]:
                 clock = time.monotonic()
                 part = Trace.kept(trace.header, events)
-                data = export_trace(part, tokenizer, compressed=True, messages=asked)
+                data = export_trace(part, tokenizer, compressed=True, messages=messages())
                 past = events[-1].seq + 1
                 with self._saving:
                     if self.gone or trace is not self.trace or self._sid not in self._keeper.store:
