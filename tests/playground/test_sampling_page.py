@@ -37,7 +37,9 @@ def accept_tests_stand_in_the_token_view(page: Page) -> None:
         assert found and all(re.search(says, title) for title in found)
 
 
-def test_a_sampled_turn_its_counters_and_a_reload(fake_app: RunningApp, tab: OpenTab) -> None:
+def test_a_sampled_turn_its_counters_and_a_reload(
+    fake_app: RunningApp, tab: OpenTab, caplog: pytest.LogCaptureFixture
+) -> None:
     one = tab(fake_app.url)
     page = one.page
     page.locator(".ds-fold > summary").click()
@@ -69,6 +71,8 @@ def test_a_sampled_turn_its_counters_and_a_reload(fake_app: RunningApp, tab: Ope
     drawn = page.evaluate(f"document.querySelector('{COUNTERS} .js-plotly-plot').data.map((t) => [t.name, t.y.at(-1)])")
     assert [y for _, y in drawn[:2]] == [session.numbers.sctr, session.numbers.uctr]
     accept_tests_stand_in_the_token_view(page)
+    expect(page.locator("#status")).not_to_contain_text("not being kept")
+    assert [record.getMessage() for record in caplog.records if "could not be kept" in record.getMessage()] == []
 
     page.reload()
     page.wait_for_function("() => (window.draftscope || {}).sid")
