@@ -52,7 +52,8 @@ class DeltaStream:
             if mark == self._mark or (now - self._made < MIN_S and status().running):
                 return
             events = self.trace.since(self._feed.next_seq) if self.trace is not None else []
-            self._deltas.append(self._feed.update(events, status()))
+            delta = self._feed.update(events, status())
+            self._deltas.append(delta if self._count else "")  # a page without any gets everything: that may be long
             self._mark, self._made = mark, now
             self._count += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.playground.conftest import RunningApp, free_port, running
 
 pytestmark = pytest.mark.ui
 OpenTab = Callable[..., Tab]
+ROUNDS = "#kpi [data-figure=rounds] dd"
 FIRST, SECOND, OTHER = "The quick brown fox", "jumps over the lazy dog", "another way from here"
 
 
@@ -128,7 +130,7 @@ def test_branch_tree_and_a_restart(server: Server, tab: OpenTab) -> None:
     expect(one.page.locator("#tokens")).not_to_contain_text("The chat shows another branch")
     expect(branches(one).first).to_contain_text("6 messages, shown")
 
-    sid, shown = one.sid, texts(one)
+    sid, shown, rounds = one.sid, texts(one), one.page.locator(ROUNDS).inner_text()
     server.restart()
     one.page.reload()
     again = Tab(one.page)
@@ -136,6 +138,11 @@ def test_branch_tree_and_a_restart(server: Server, tab: OpenTab) -> None:
     expect(again.questions()).to_have_count(3, timeout=20_000)
     assert texts(again) == shown
     expect(again.page.locator("#status")).to_contain_text("Restored after a restart: ")
+    expect(again.page.locator("#status")).to_contain_text("The panels show what was recorded before.")
+    expect(again.page.locator(ROUNDS)).to_have_text(rounds)
+    assert int(rounds) > 3
+    again.page.locator("#tokens .ds-tokens .ds-token[data-origin=bonus]").last.click()
+    expect(again.page.locator("[data-panel=inspector] h3")).to_have_text(re.compile(r"^Round \d+$"))
     again.open_section("Decoding settings")
     expect(again.page.locator("#max_new input[type=number]")).to_have_value("12")
     again.page.locator("#conversations summary").click()
@@ -144,6 +151,7 @@ def test_branch_tree_and_a_restart(server: Server, tab: OpenTab) -> None:
     expect(again.questions()).to_have_count(4)
     assert texts(again)[:6] == shown
     expect(again.page.locator("#status")).to_contain_text("12 tokens")
+    again.page.wait_for_function(f"Number(document.querySelector('{ROUNDS}').textContent) > {rounds}")
 
 
 def test_list_search_names_delete_and_files(server: Server, tab: OpenTab, tmp_path: Path) -> None:
