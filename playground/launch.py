@@ -8,7 +8,6 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from playground.ending import ending_with_care
 from playground.settings import Settings, SettingsError, parse
 
 QUIET = {
@@ -33,13 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     prepare_environment()
-    try:
-        with ending_with_care():
-            from playground.server import serve
+    from playground.server import serve
 
-            serve(settings)
-    except KeyboardInterrupt:  # before there was anything to close
-        return 0
+    try:
+        serve(settings)
     except SettingsError as error:  # of a setting that needs the curated list to be judged
         return _refuse(str(error))
     except OSError:

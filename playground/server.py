@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from typing import Any
 
 import gradio as gr
@@ -12,6 +11,7 @@ from starlette.middleware import Middleware
 
 from playground.closed_routes import ClosedRoutes, unknown_parameter
 from playground.compress import CompressPage
+from playground.ending import ending_with_care
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
 from playground.keeper import open_keeper
@@ -29,22 +29,21 @@ log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings) -> None:
-    """Run until interrupted. Raises `SettingsError` for an unknown name in `models`, before anything starts, and
-    `OSError` when the port was taken in the meantime."""
+    """Run until a signal asks for the end. Raises `SettingsError` for an unknown name in `models`, before anything
+    starts, and `OSError` when the port was taken in the meantime."""
     parse_models(settings.models)
-    service = Service(settings, load_from_settings, chat_of, keeper=open_keeper(settings))
-    page = build_page(service, Handlers(service))
-    try:
-        open_page(page, settings)
-        log.info("Draftscope is at %s", page.local_url)
-        service.start()
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        log.info("stopping")
-    finally:
-        service.close()
-        page.close(verbose=False)
+    with ending_with_care() as ending:
+        service = Service(settings, load_from_settings, chat_of, keeper=open_keeper(settings))
+        page = build_page(service, Handlers(service))
+        try:
+            open_page(page, settings)
+            log.info("Draftscope is at %s", page.local_url)
+            service.start()
+            ending.wait()
+            log.info("stopping")
+        finally:
+            service.close()
+            page.close(verbose=False)
 
 
 def open_page(page: gr.Blocks, settings: Settings) -> None:

@@ -16,11 +16,12 @@ from tests.playground.kept import Start
 ROOT = Path(__file__).parents[2]
 SERVER = """
 import sys, threading, time
+from contextlib import nullcontext
+from types import SimpleNamespace
 from playground import launch
 launch.prepare_environment()
 from playground import server
 from playground.limits import TurnOptions
-from playground.settings import parse
 from tests.playground.fakes import FakeChat, FakeEngine
 class Service(server.Service):
     def start(self):
@@ -35,19 +36,18 @@ def talk(service):
     print(talk.sid, flush=True)
 server.Service, server.chat_of = Service, FakeChat
 server.load_from_settings = lambda *_: FakeEngine(pace=0.02, answer=9000)
-settings = ["--port", sys.argv[1], "--data", sys.argv[2]]
-sys.exit(launch.main(settings) if sys.argv[3] == "launched" else server.serve(parse(settings)))
+if sys.argv[3] == "deaf":
+    server.ending_with_care = lambda: nullcontext(SimpleNamespace(wait=lambda: time.sleep(60)))
+sys.exit(launch.main(["--port", sys.argv[1], "--data", sys.argv[2]]))
 """
 CLOSES_LONG = """
 import time
 from playground.ending import ending_with_care
-with ending_with_care():
-    try:
-        print("open", flush=True)
-        time.sleep(60)
-    finally:
-        print("closes", flush=True)
-        time.sleep(60)
+with ending_with_care() as ending:
+    print("open", flush=True)
+    ending.wait()
+    print("closes", flush=True)
+    time.sleep(60)
 """
 
 
@@ -66,14 +66,14 @@ def ended(folder: Path, way: str) -> tuple[int, str, float]:
 
 
 def test_a_server_that_is_asked_to_end_keeps_the_running_answer(start: Start, tmp_path: Path) -> None:
-    code, sid, seconds = ended(tmp_path, "launched")
+    code, sid, seconds = ended(tmp_path, "heedful")
     assert code == 0 and seconds < 5
     asked, answer = start().registry.get(sid).view().messages
     assert asked == ("user", "hello") and answer[0] == "assistant" and len(answer[1].split()) >= 60
 
 
 def test_teeth_a_server_that_does_not_listen_loses_it(start: Start, tmp_path: Path) -> None:
-    code, sid, _ = ended(tmp_path, "unheard")
+    code, sid, _ = ended(tmp_path, "deaf")
     assert code == -signal.SIGTERM
     assert [role for role, _ in start().registry.get(sid).view().messages] == ["user"]
 
