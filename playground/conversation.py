@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from playground import said
 from playground.calls import Calls
 from playground.conversations.continuity import Continuity
-from playground.exactness import Check, check_session, verdict
+from playground.exactness import Check, check_session, not_compared, verdict
 from playground.give_back import give_back, require_idle, told
 from playground.limits import Refused, TurnOptions, check_number
 from playground.live_chat import LiveChat
@@ -225,7 +225,7 @@ class Conversation:
             return not self._calls.stopping
 
         def tell(event: CheckEvent) -> str:
-            return verdict(event, chat.session.engine.tokenizer)
+            return verdict(event, chat.session.engine.tokenizer, not_compared(event, chat))
 
         return self._calls.start(lambda: self._check(chat.session, progress), aside=True, tell=tell)
 

@@ -11,6 +11,7 @@ from playground.panels.token_text import Tokenizer, TokenTexts
 
 if TYPE_CHECKING:
     from engine import SpecSession
+    from engine.chat import ChatSession
 
 Progress = Callable[[int, int], bool]
 """Told tokens compared and tokens in all; False stops."""
@@ -51,16 +52,26 @@ def progress_line(done: int, total: int) -> str:
     return f"Checking against plain decoding: {done:,} of {total:,} tokens, no difference so far."
 
 
-def verdict(check: CheckEvent, tokenizer: Tokenizer) -> str:
+def not_compared(check: CheckEvent, chat: ChatSession) -> int:
+    """Tokens of answers that this session did not generate but read, after a restart for example: it has nothing to
+    compare them with."""
+    said = sum(len(exchange.answer.ids) for exchange in chat.transcript.exchanges if exchange.answer is not None)
+    hidden = 0 if chat.turn is None else len(chat.turn.hidden)
+    return max(0, said - (check.tokens + check.drawn - hidden)) if check.identical else 0
+
+
+def verdict(check: CheckEvent, tokenizer: Tokenizer, read: int = 0) -> str:
     """The outcome in one sentence; a difference with both tokens, its position counted from 1, and the logit gap.
 
-    What accept tests chose is passed over, and the sentence says how many tokens that were.
+    What accept tests chose is passed over, and the sentence says how many tokens that were; so it does of `read` tokens
+    of answers that were read as a part of the prompt.
     """
     count, passed = _tokens(check.tokens), _passed_over(check.drawn)
     if check.identical and check.drawn and not check.tokens:
         return f"Nothing to compare: every token ({check.drawn:,}) was drawn in rejection mode; {KEPT}."
     if check.identical:
-        return f"Identical to plain decoding: {count}{passed}."
+        before = f"; {_tokens(read)} of earlier answers were read again, and not compared" if read else ""
+        return f"Identical to plain decoding: {count}{passed}{before}."
     if check.cancelled or check.index is None or check.expected is None or check.actual is None:
         return f"Check stopped: {count} identical so far{passed}."
     text = TokenTexts(tokenizer)

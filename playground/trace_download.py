@@ -23,7 +23,8 @@ def trace_download(service: Service, conversation: Conversation, *, messages: bo
     chat, trace = conversation.chat, conversation.trace
     if trace is None or (chat is None and not len(trace)):
         return ""
-    tokenizer = None if chat is None else chat.session.engine.tokenizer  # what was recorded brought its texts along
+    record = conversation.record
+    tokenizer = chat.session.engine.tokenizer if chat is not None else None if record is None else record.tokenizer
     asked = conversation.asked.of(trace) if messages else {}
     name = trace_name(service.keeper.name_of(conversation.sid), trace.header.checkpoint, messages=bool(asked))
     packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True, messages=asked))

@@ -10,7 +10,6 @@ import gradio as gr
 
 from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
-from playground.exchange.replay_feed import PieceTokenizer
 from playground.names import public_name
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
@@ -164,8 +163,7 @@ def stream_of(service: Service, conversation: Conversation) -> DeltaStream | Non
         return None
     if stream is None or (stream.trace is not None and stream.trace is not trace):
         record = conversation.record
-        own = record is None or record.fits(engine)
-        texts = engine.tokenizer if record is None or own else PieceTokenizer(record.trace.header.pieces)
+        texts = engine.tokenizer if record is None or record.fits(engine) else record.texts
         stream = conversation.stream = DeltaStream(conversation.sid, texts, trace)
     stream.trace = trace
     return stream

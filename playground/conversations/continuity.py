@@ -150,7 +150,7 @@ class Continuity:
             self._trace.keep(trace, tokenizer, lambda: self.asked.of(trace))
         elif self.record is not None:
             trace = self.record.trace
-            self._trace.keep(trace, None, lambda: self.asked.of(trace))
+            self._trace.keep(trace, self.record.tokenizer, lambda: self.asked.of(trace))
 
     def forget(self) -> None:
         """Nothing is kept from now on. Waits for a save that has begun: it would bring back what is then deleted."""

@@ -14,10 +14,12 @@ from engine.errors import EngineError
 from engine.telemetry import SpecTelemetry
 from engine.trace import Trace, TraceHeader
 from playground.exchange.errors import ExchangeError
+from playground.exchange.replay_feed import PieceTokenizer
 from playground.exchange.replay_status import ReplayStatus
-from playground.exchange.trace_file import TraceFile, pieces_of, trace_of, unpacked
+from playground.exchange.trace_file import TraceFile, trace_of, unpacked
 from playground.names import short_reference
 from playground.panels.status import LiveStatus
+from playground.panels.token_text import Tokenizer
 
 if TYPE_CHECKING:
     from engine import Engine
@@ -43,19 +45,15 @@ class Record:
     """Whether the conversation shows another branch than the session had in its caches."""
     lost: bool = False
     """Whether a turn began later, of which nothing is known."""
-
-    def __post_init__(self) -> None:
-        """Read where the events leave the session."""
-        self._status = ReplayStatus(self.trace.header.settings)
-        for event in self.trace:
-            self._status.take(event)
+    tokenizer: Any = None
+    """Of the model that made it; None where the trace brought the texts of its ids along."""
+    _status: LiveStatus | None = None
 
     @classmethod
     def of(cls, chat: ChatSession) -> Record:
         """That of a chat which is about to end."""
-        trace, engine = chat.session.trace, chat.engine
-        trace.header = replace(trace.header, pieces=pieces_of(trace.since(0), engine.tokenizer))
-        return cls(chat.session.books, str(engine.checkpoint.id))
+        engine = chat.engine
+        return cls(chat.session.books, str(engine.checkpoint.id), tokenizer=engine.tokenizer)
 
     @property
     def trace(self) -> Trace:
@@ -65,7 +63,17 @@ class Record:
     @property
     def status(self) -> LiveStatus:
         """The session as it was; nobody can go back in it, for its rows are gone."""
-        return replace(self._status.reading(), rewind_points=(), running=False, phase="idle")
+        if self._status is None:  # not before somebody looks: a switch of models sets many aside
+            status = ReplayStatus(self.trace.header.settings)
+            for event in self.trace:
+                status.take(event)
+            self._status = replace(status.reading(), rewind_points=(), running=False, phase="idle")
+        return self._status
+
+    @property
+    def texts(self) -> Tokenizer:
+        """What its token ids say."""
+        return PieceTokenizer(self.trace.header.pieces) if self.tokenizer is None else self.tokenizer
 
     def fits(self, engine: Engine) -> bool:
         """Whether a session of `engine` can go on with it."""
@@ -84,7 +92,8 @@ class Record:
         trace, rows = self.trace, self.status.committed
         trace.go_on(trace.header, self.books.next_seq)
         turn = max(self.books.turn, *(event.turn for event in trace.of(ev.TurnEvent)), -1)
-        self._status.take(trace.append(ev.RewindEvent(turn=turn, start=rows, to=0, cause="clear", retained=())))
+        trace.append(ev.RewindEvent(turn=turn, start=rows, to=0, cause="clear", retained=()))
+        self._status = None
 
 
 def figures_of(chat: ChatSession, *, elsewhere: bool) -> dict[str, Any]:

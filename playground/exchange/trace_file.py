@@ -93,7 +93,7 @@ def export_trace(
     """
     events = trace.since(0)
     lines = [_line(without_secrets(event)) for event in events]
-    pieces = trace.header.pieces if tokenizer is None else pieces_of(events, tokenizer)
+    pieces = trace.header.pieces if tokenizer is None else _pieces(events, tokenizer)
     header = dataclasses.replace(header_without_secrets(trace.header), pieces=pieces)
     plain = clean(next(Trace(header).export()))
     first = with_messages(plain, messages or {}, events)
@@ -174,8 +174,7 @@ def _read_header(line: str) -> tuple[str, list[MessageFields]]:
     return line, []
 
 
-def pieces_of(events: Sequence[ev.Event], tokenizer: Tokenizer) -> dict[str, str]:
-    """The texts of the token ids that `events` name, for a trace's header."""
+def _pieces(events: Sequence[ev.Event], tokenizer: Tokenizer) -> dict[str, str]:
     text = TokenTexts(tokenizer)
     ids = sorted({token for event in events for token in ids_of(event)})
     return {str(token): clean(text(token)) for token in ids[:MOST_PIECES]}

@@ -19,12 +19,12 @@ from playground.conversations.record import CUT_SHORT, FOREIGN, NOT_SHOWN, SHOWN
 from playground.exchange.trace_file import trace_of, unpacked
 from playground.inspector.calls import Inspector
 from playground.keeper import passing_keeper
-from playground.limits import TurnOptions
+from playground.limits import Refused, TurnOptions
 from playground.service import Service
 from playground.store import StoreError
 from playground.trace_download import trace_download
 from playground.viewer import full, live_status
-from tests.playground.kept import OPTIONS, Start, said
+from tests.playground.kept import OPTIONS, REAL, Start, said
 from tests.playground.test_exchange_messages import questions_at
 
 WARM = TurnOptions(max_new=12, drafter="ngram", draft_len=4, temperature=1.2)
@@ -107,6 +107,21 @@ def test_the_next_turn_goes_on_in_the_same_stream_and_draws_no_value_twice(start
     assert len(used) > 8 and len(used) == len(set(used))
     assert {event.seed for event in trace.of(SamplingEvent)} == {None, seed}
     assert questions_at(taken(app, talk, messages=True)) == ["The quick brown fox", "and 0?", "and 1?"]
+
+
+def test_a_check_compares_what_was_generated_since_and_says_how_much_it_could_not(start: Start, engine: Any) -> None:
+    app = start(engine)
+    sid = said(app, "The quick brown fox", "jumps over", options=REAL)
+    talk = app.registry.get(sid)
+    assert talk.check().result(20).identical and "read again" not in talk.view().notice
+    app = start(engine)
+    talk = app.registry.get(sid)
+    with pytest.raises(Refused, match="not in the caches yet"):
+        talk.check()
+    talk.send("and then?", REAL).result(20)
+    event = talk.check().result(20)
+    assert event.identical and event.tokens == 8
+    assert "; 16 tokens of earlier answers were read again, and not compared." in talk.view().notice
 
 
 def test_where_nothing_is_on_the_disk_the_same_comes_back_after_the_lease(start: Start, engine: Any) -> None:
@@ -289,3 +304,14 @@ def test_no_answer_waits_for_a_trace_that_is_written(start: Start, monkeypatch: 
     assert trace is not None and len(wrote) > 4 and all(name.startswith("keeper") for name, _, _ in wrote)
     assert [first for _, first, _ in wrote] == [0, *(past for _, _, past in wrote[:-1])]
     assert wrote[-1][2] == trace.next_seq and all(past - first <= 4 for _, first, past in wrote)
+
+
+def test_after_a_switch_of_models_the_former_ones_trace_can_still_be_taken_along(start: Start) -> None:
+    app = start()
+    sid = said(app, "one")
+    talk = app.registry.get(sid)
+    before = taken(app, talk)
+    cast(Any, talk.chat).engine.checkpoint.id = "another/model"
+    app.start()
+    assert app.wait(10) and talk.chat is None
+    assert taken(app, talk) == before and b" w" in before and panels(app, talk)["t"][2]

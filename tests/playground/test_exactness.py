@@ -52,6 +52,11 @@ def test_the_outcome_is_one_sentence(event: CheckEvent, says: str) -> None:
     assert verdict(event, FakeTokenizer()) == says
 
 
+def test_what_was_read_and_not_generated_is_said_not_to_be_compared() -> None:
+    read = "; 30 tokens of earlier answers were read again, and not compared."
+    assert verdict(CheckEvent(identical=True, tokens=2), FakeTokenizer(), 30).endswith(f"2 tokens{read}")
+
+
 def test_checks_run_one_at_a_time_and_one_that_waits_can_be_stopped() -> None:
     release, running = threading.Event(), threading.Event()
 
