@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from typing import Any
 
 import gradio as gr
@@ -12,6 +13,7 @@ from starlette.middleware import Middleware
 from playground.closed_routes import ClosedRoutes, unknown_parameter
 from playground.compress import CompressPage
 from playground.ending import ending_with_care
+from playground.following import TICK_S
 from playground.handlers import Handlers
 from playground.headers import BodyLimit, SecureHeaders
 from playground.keeper import open_keeper
@@ -25,6 +27,8 @@ from playground.service import Service, chat_of, load_from_settings
 from playground.settings import Settings
 from playground.theme import style_sheet, theme
 
+GRACE_S = 1
+"""Until connections that are still open are cut when the server ends, in seconds."""
 log = logging.getLogger(__name__)
 
 
@@ -43,12 +47,20 @@ def serve(settings: Settings) -> None:
             log.info("stopping")
         finally:
             service.close()
-            page.close(verbose=False)
+            close_page(page)
 
 
 def open_page(page: gr.Blocks, settings: Settings) -> None:
     """Launch without blocking."""
     page.launch(prevent_thread_lock=True, **launch_options(settings))
+
+
+def close_page(page: gr.Blocks) -> None:
+    """Off the network, a moment after the service was closed: pages that follow are told the end of their answers."""
+    time.sleep(3 * TICK_S)
+    if page.server is not None:
+        page.server.config.timeout_graceful_shutdown = GRACE_S
+    page.close(verbose=False)
 
 
 def launch_options(settings: Settings) -> dict[str, Any]:
