@@ -65,15 +65,16 @@ class Timeline:
             case _:
                 self._structure(event)
 
-    def take(self) -> dict[str, list[list[Any]]]:
-        """New marks `m`, pending transitions `p` and states `z` since the last call."""
-        self._settle_kept(None)
+    def take(self, *, running: bool = False) -> dict[str, list[list[Any]]]:
+        """New marks `m`, pending transitions `p` and states `z` since the last call. While the answer runs, what its
+        last burst kept may still be shown, and waits."""
+        if not running:
+            self._settle_kept(None)
         new, self._new = self._new, {"m": [], "p": [], "z": []}
         return new
 
     def all(self) -> dict[str, list[list[Any]]]:
         """Everything kept."""
-        self._settle_kept(None)
         return {"m": list(self.marks), "p": list(self.pending), "z": list(self.states)}
 
     def _overshoot(self, event: ev.OvershootEvent) -> None:

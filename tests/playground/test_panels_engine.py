@@ -74,6 +74,11 @@ def test_what_a_burst_passes_and_the_answer_shows_at_once_is_no_overshoot(tiny_e
         turn = chat.send("again again again", 30 + step, burst=3)
         held += [len(turn.hidden)] if turn.hidden else []
         feed.update(chat.session.trace.since(feed.next_seq), LiveStatus())
+    looked = PanelFeed("s", chat.session.engine.tokenizer)
+    for event in chat.session.trace.since(0):  # a page that looks between any two events
+        looked.update([event], LiveStatus(running=True))
+    looked.update([], LiveStatus())
+    assert looked.timeline.marks == feed.timeline.marks
     bursts = [event for event in chat.session.trace.since(0) if event.kind == "overshoot" and event.action == "kept"]
     assert len(bursts) > len(held) > 0, "inner edges passed their burst too"
     assert [mark[2] for mark in feed.timeline.marks if mark[1] == "over"] == held
