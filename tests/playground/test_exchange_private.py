@@ -69,8 +69,7 @@ def test_panels_and_the_trace_of_a_script_hold_none_of_an_error_either() -> None
     for event in trace:
         timeline.add(event)
     assert [mark[-1] for mark in timeline.marks] == ["no f for [hidden]"]
-    chat = SimpleNamespace(session=SimpleNamespace(trace=trace))
-    registry = SimpleNamespace(get=lambda sid: SimpleNamespace(chat=chat))
+    registry = SimpleNamespace(get=lambda sid: SimpleNamespace(trace=trace))
     (told,) = Endpoints(cast(Any, SimpleNamespace(registry=registry))).trace("x")
     assert told["message"] == "no f for [hidden]"
 
