@@ -17,6 +17,7 @@ from engine.events import (
     ContextEvent,
     DrawEvent,
     FlushEvent,
+    OvershootEvent,
     PendingEvent,
     RewindEvent,
     RoundEvent,
@@ -127,6 +128,9 @@ def _say_gone(session: SpecSession) -> None:
     sampled = next((event for event in reversed(list(trace)) if isinstance(event, SamplingEvent)), None)
     if length:
         trace.append(ContextEvent(action="evicted", used=length, max_ctx=session.engine.max_ctx))
+        if over := _held_back(trace):  # no prompt has them; what was kept for a continuation is gone
+            pos = max(0, length - len(over) + (state == "PENDING"))
+            trace.append(OvershootEvent(action="dropped", tokens=over, turn=session.turn, pos=pos))
         carried = next((event for event in reversed(trace.of(PendingEvent)) if event.transition == "carry"), None)
         if state == "PENDING" and carried is not None:
             gone: dict[str, Any] = {"token": carried.token, "pos": length, "burst": session.bursts}
@@ -135,6 +139,17 @@ def _say_gone(session: SpecSession) -> None:
     if sampled is not None and session.rule is GREEDY:
         seed, settings = GREEDY.describe()
         trace.append(SamplingEvent(mode=GREEDY.mode, seed=seed, settings=settings, pos=0, turn=session.turn))
+
+
+def _held_back(trace: Trace) -> tuple[int, ...]:
+    """Overshoot that nobody was shown, at a trace's end."""
+    tokens: tuple[int, ...] = ()
+    for event in trace:
+        if isinstance(event, BurstEvent | RewindEvent):
+            tokens = ()
+        elif isinstance(event, OvershootEvent):
+            tokens = event.tokens if event.action == "kept" else tokens[len(event.tokens) :]
+    return tokens
 
 
 def _stood(trace: Trace) -> tuple[int, State]:
