@@ -33,6 +33,8 @@ class Fate(IntEnum):
     """Past the budget and let go again, at once (trim) or later."""
     AFTER_STOP = 7
     """Drafted behind an accepted stop token: it fell with it."""
+    PLAIN = 8
+    """The trunk's own token of a round without drafts: a step of plain decoding."""
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Row:
         """One digit a draft, then one for the trunk's own token."""
         event = self.event
         past = Fate.REJECTED if event.bonus is not None or not event.accepted else Fate.AFTER_STOP
-        own = Fate.NONE if event.bonus is None else (Fate.CORRECTION if event.correction else Fate.BONUS)
+        own = Fate.NONE if event.bonus is None else _own(event)
         if not self.over and not self.dropped:  # nearly all rounds, and whoever opens a long session wants thousands
             return "1" * event.accepted + f"{past:d}" * (len(event.drafted) - event.accepted) + f"{own:d}"
         out = [Fate.ACCEPTED if i < event.accepted else past for i in range(len(event.drafted))]
@@ -69,6 +71,12 @@ class Row:
         ms = [round(stage, 2) for stage in (e.draft_ms, e.verify_ms, e.accept_ms, e.host_ms)]
         drafted = list(e.drafted)
         return [e.round, e.turn, e.burst, e.pos, e.pending, drafted, e.bonus, self.fates, self.length, ms]
+
+
+def _own(event: RoundEvent) -> Fate:
+    if not event.drafted:
+        return Fate.PLAIN
+    return Fate.CORRECTION if event.correction else Fate.BONUS
 
 
 @dataclass

@@ -31,10 +31,13 @@ class TurnToken:
     index: int
     hidden: bool = False
     """Past the budget and not shown yet."""
+    plain: bool = False
+    """The bonus of a round without drafts: a step of plain decoding."""
 
     def wire(self) -> list[int]:
-        """`[id, origin, round, column, hidden]`."""
-        return [self.id, ORIGINS.index(self.origin), self.round, self.column, int(self.hidden)]
+        """`[id, origin, round, column, hidden]`; the origin after the last is `plain`."""
+        origin = len(ORIGINS) if self.plain else ORIGINS.index(self.origin)
+        return [self.id, origin, self.round, self.column, int(self.hidden)]
 
 
 @dataclass
@@ -145,15 +148,17 @@ class TokensModel:
         if event.bonus is not None:
             out.append((event.bonus, "correction" if event.correction else "bonus"))
         for place, (token, origin) in enumerate(out[: event.emitted], start=1):
-            self._emit(token, origin, event.round, place, event.pos + place)
+            self._emit(token, origin, event.round, place, event.pos + place, plain=not event.drafted)
 
     def _promoted(self) -> ev.Origin:
         """A promoted prediction opens an answer, or goes on with one as the trunk's own token."""
         return "bonus" if self.tokens else "first"
 
-    def _emit(self, token: int, origin: ev.Origin, round_: int, column: int, index: int) -> None:
+    def _emit(
+        self, token: int, origin: ev.Origin, round_: int, column: int, index: int, *, plain: bool = False
+    ) -> None:
         self._dropped = []
-        self.tokens.append(TurnToken(token, origin, round_, column, index))
+        self.tokens.append(TurnToken(token, origin, round_, column, index, plain=plain))
 
     def _opened(self) -> None:
         """The turn that was asked for has its first token: the one before it is an earlier one now."""

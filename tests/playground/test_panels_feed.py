@@ -159,7 +159,7 @@ def make_round(**fields: Any) -> ev.RoundEvent:
         ({}, 0, 0, "1124"),
         ({"accepted": 3, "emitted": 4}, 0, 0, "1113"),
         ({"accepted": 0, "emitted": 1}, 0, 0, "2224"),
-        ({"drafted": (), "accepted": 0, "emitted": 1}, 0, 0, "3"),
+        ({"drafted": (), "accepted": 0, "emitted": 1}, 0, 0, "8"),
         ({"accepted": 2, "bonus": None, "emitted": 2}, 0, 0, "1170"),
         ({}, 1, 0, "1125"),
         ({}, 2, 0, "1525"),

@@ -3,8 +3,8 @@ const FATES = [null,
   { name: 'accepted', shape: 'solid', letter: 'A' }, { name: 'rejected', shape: 'hatch', letter: 'R' },
   { name: 'bonus', shape: 'dot', letter: 'B' }, { name: 'correction', shape: 'cross', letter: 'C' },
   { name: 'overshoot', shape: 'frame', letter: 'O' }, { name: 'dropped', shape: 'corners', letter: 'D' },
-  { name: 'after stop', shape: 'dash', letter: 'S' }];
-const fateColours = (c) => [null, c.accepted, c.rejected, c.bonus, c.correction, c.overshoot, c.dropped, c.idle];
+  { name: 'after stop', shape: 'dash', letter: 'S' }, { name: 'plain', shape: 'point', letter: 'P' }];
+const fateColours = (c) => [null, c.accepted, c.rejected, c.bonus, c.correction, c.overshoot, c.dropped, c.idle, c.idle];
 const isKept = (digit) => digit === '1' || digit === '5' || digit === '6';
 
 const CHART = 184; // pixels: height of the cells

@@ -1,9 +1,9 @@
 // The `panels` component: the wire, where deltas arrive, the legend, and the charts.
-const LEGEND = [['accepted', 'accepted'], ['rejected', 'rejected'], ['bonus', 'bonus'], ['correction', 'correction'], ['overshoot', 'overshoot'], ['dropped', 'dropped'],
+const LEGEND = [['accepted', 'accepted'], ['rejected', 'rejected'], ['bonus', 'bonus'], ['correction', 'correction'], ['plain', 'plain'], ['overshoot', 'overshoot'], ['dropped', 'dropped'],
   ['after-stop', 'after a stop'], ['carry', 'carried'], ['rewind', 'rewind'], ['point', 'rewind point'], ['turn', 'turn begins']];
 const LEGEND_NOTES = {
   accepted: 'a draft the trunk agreed with', rejected: 'a draft the trunk did not agree with, or one behind it', bonus: 'the trunk’s own token after all drafts were accepted',
-  correction: 'the trunk’s own token in place of a rejected draft', overshoot: 'emitted past the budget: in the caches, not shown', dropped: 'past the budget and let go again',
+  correction: 'the trunk’s own token in place of a rejected draft', plain: 'the trunk’s own token of a round without drafts: plain decoding', overshoot: 'emitted past the budget: in the caches, not shown', dropped: 'past the budget and let go again',
   'after-stop': 'drafted behind an accepted stop token', carry: 'a token emitted before it has a row', rewind: 'rows dropped by going back', point: 'where the session can go back to', turn: 'a new message',
 };
 

@@ -4,6 +4,7 @@ const SHAPES = {
   solid: () => true,
   hatch: (x, y) => (((x + y) % 6) + 6) % 6 < 2.7,
   dot: (x, y, w, h) => x * x + y * y < (0.46 * Math.min(w, h)) ** 2,
+  point: (x, y, w, h) => x * x + y * y < (0.3 * Math.min(w, h)) ** 2,
   cross: (x, y, w, h) => Math.abs(Math.abs(x) - Math.abs(y)) < 1.5 && Math.max(Math.abs(x), Math.abs(y)) < Math.min(9, Math.min(w, h) / 2),
   frame: (x, y, w, h) => Math.min(w / 2 - Math.abs(x), h / 2 - Math.abs(y)) < Math.max(1.6, Math.min(3, w / 5)),
   corners: (x, y, w, h) => Math.abs(x) > 0.2 * w && Math.abs(y) > 0.22 * h,

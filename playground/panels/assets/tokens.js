@@ -1,6 +1,6 @@
 // The `tokens` component: a turn, token by token, each marked by where it came from, and beneath it what a closer look finds.
-const ORIGINS = ['first', 'draft', 'bonus', 'correction'];
-const ORIGIN_NOTES = ['the prompt’s own next token', 'drafted and accepted', 'the trunk’s own token after its drafts', 'the trunk’s own token in place of a rejected draft'];
+const ORIGINS = ['first', 'draft', 'bonus', 'correction', 'plain'];
+const ORIGIN_NOTES = ['the prompt’s own next token', 'drafted and accepted', 'the trunk’s own token after its drafts', 'the trunk’s own token in place of a rejected draft', 'the trunk’s own token of a round without drafts'];
 const STEP = 600;
 
 function createTokens(root) {
