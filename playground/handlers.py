@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -26,7 +27,7 @@ from playground.sentences import PASSING
 from playground.service import Service
 from playground.shown_options import on_controls
 from playground.trace_download import trace_download
-from playground.viewer import Shown, full, targets_of
+from playground.viewer import Shown, full, gone, targets_of
 
 CHOOSE = "Choose a message first."
 CHOOSE_POINT = "Choose a rewind point first."
@@ -190,10 +191,10 @@ class Handlers:
     async def follow(self, sid: str, request: gr.Request, manner: object = "on") -> AsyncIterator[Shown]:
         """Show a conversation until nothing more will change, or `once`; a newer call of the same page takes over."""
         try:
-            conversation = self._service.registry.get(sid)
-        except Refused:  # deleted in another tab, say: an answer without any value would empty the page, labels and all
-            nothing: Any = (gr.skip(),) * len(Shown._fields)
-            yield Shown(*nothing)
+            # On a thread: one that is brought back from the disk may have a long trace to read.
+            conversation = await asyncio.to_thread(self._service.registry.get, sid)
+        except Refused:  # deleted in another tab, say
+            yield gone()
             return
         page = str(request.session_hash)
         # A call for the conversation that the page has just left may come late, and would show it over this one.

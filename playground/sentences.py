@@ -8,6 +8,7 @@ PASSING = (BUSY, CHECKING)
 """True only while something runs: a page takes these back at the end."""
 STOPPED = "Stopped before the first token; the message is back in its box."
 UNCHANGED = "Stopped before the first token; the conversation reads as before."
+NO_MORE = "This conversation was deleted, or is not kept any more; New begins another."
 NOTHING = "There is no message to answer yet; send one first."
 NOTHING_TO_CHECK = "There is no answer to check yet; send a message first."
 NOT_READ_YET = "What is shown is not in the caches yet, so there is nothing to compare; send a message first."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gradio as gr
 
@@ -15,6 +15,7 @@ from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
 from playground.panels.status import Phase
 from playground.said import questions
+from playground.sentences import NO_MORE
 from playground.service import Service
 from playground.status import engine_line, gauge, status_line
 from playground.stream import DeltaStream
@@ -54,6 +55,14 @@ class Shown(NamedTuple):
     edit: object
     point: object
     rewind: object
+
+
+def gone() -> Shown:
+    """For a page whose conversation is no more: what it shows stays to be read, and nothing can be done with it."""
+    stays: Any = gr.skip()
+    off = gr.update(interactive=False)
+    nothing = Shown(*(stays,) * len(Shown._fields))
+    return nothing._replace(status=NO_MORE, stop=off, resume=off, again=off, check=off, clear=off, edit=off, rewind=off)
 
 
 class Mark(NamedTuple):

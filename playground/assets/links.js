@@ -64,7 +64,7 @@ document.addEventListener('visibilitychange', () => {
 
 // Another tab may go on with this session, and a tab that only looks has to ask. While deltas arrive there is nothing to
 // ask for. A hidden tab asks once a minute, so that its conversation is kept for it.
-let asked = null, applied = -1, asking = false, lastAsked = Date.now();
+let asked, applied = -1, asking = false, lastAsked = Date.now();
 setInterval(async () => {
   const store = window.__draftscope, sid = (window.draftscope || {}).sid;
   if (asking || !store || !sid) return;
@@ -72,10 +72,10 @@ setInterval(async () => {
   if (!document.hidden && could && store.applied !== applied) { applied = store.applied; return; }
   asking = true;
   lastAsked = Date.now();
-  let version = null;
+  let version; // null: there is no such conversation any more, which the page then says
   try { version = await server.news(sid); } catch (offline) { /* the next look may find it again */ }
   asking = false;
-  if (document.hidden || version === null || version === store.state.s.version || version === asked) return;
+  if (document.hidden || version === undefined || version === store.state.s.version || version === asked) return;
   asked = version;
   trigger('change');
 }, LOOK_MS);

@@ -18,6 +18,7 @@ from playground.conversations.tree import DEEPEST, tree_of
 from playground.handlers import Handlers
 from playground.limits import TurnOptions
 from playground.race.wire import answer_of
+from playground.sentences import NO_MORE
 from playground.service import Service
 from playground.settings import Settings
 from playground.store import Node, Said, StoreError, Talk
@@ -57,7 +58,7 @@ def test_what_is_deleted_while_it_is_being_kept_does_not_come_back(
     assert talk.sid not in app.keeper.store
 
 
-def test_a_page_whose_conversation_was_deleted_elsewhere_is_left_as_it_is(app: Service) -> None:
+def test_a_page_whose_conversation_was_deleted_elsewhere_keeps_its_text_and_says_so(app: Service) -> None:
     talk, page = app.registry.new(), cast(Any, SimpleNamespace(session_hash="page"))
     app.registry.drop(talk.sid)
 
@@ -68,7 +69,8 @@ def test_a_page_whose_conversation_was_deleted_elsewhere_is_left_as_it_is(app: S
         (shown,) = pool.submit(asyncio.run, told()).result(
             10
         )  # none at all would empty every output, the labels of the buttons too
-    assert all(value == gr.skip() for value in shown)
+    assert shown.status == NO_MORE and shown.chat == shown.panels == shown.send == gr.skip()
+    assert shown.resume == shown.again == gr.update(interactive=False)
 
 
 def test_a_late_call_for_the_conversation_that_was_left_gives_way_to_the_one_that_is_shown(app: Service) -> None:

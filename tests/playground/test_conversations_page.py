@@ -189,8 +189,16 @@ def test_list_search_names_delete_and_files(server: Server, tab: OpenTab, tmp_pa
         download.value.save_as(tmp_path / f"file.{name}")
     assert json.loads((tmp_path / "file.json").read_text())["messages"][0]["content"] == FIRST
 
+    two = tab(f"{server.app.url}?s={first}")
+    expect(two.questions()).to_have_text([FIRST])
+    one.page.bring_to_front()
     press(one, "Delete Foxes <b>")
     expect(one.questions()).to_have_count(0)
+    two.page.bring_to_front()
+    expect(two.page.locator("#status")).to_contain_text("was deleted, or is not kept any more", timeout=15_000)
+    expect(two.questions()).to_have_text([FIRST])
+    expect(two.page.locator("#regenerate")).to_be_disabled()
+    two.page.close()
     expect(one.page.locator("#conversations_says")).to_have_text("Deleted: “Foxes <b>”.")
     expect(lines(one)).to_have_count(1)
 
