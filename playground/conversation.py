@@ -1,4 +1,4 @@
-"""One live conversation: what runs, what was said, and what viewers may read of it at any time.
+"""One live conversation: its turns, its ways back, and what viewers may read of it at any time.
 
 The worker thread writes, any number of viewers read. A viewer that goes away takes nothing with it, and a page that
 comes back finds the text, the trace and a running turn where they are.
@@ -10,35 +10,28 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from playground import said
-from playground.calls import Calls
-from playground.conversations.continuity import Continuity
 from playground.exactness import Check, check_session, not_compared, verdict
 from playground.give_back import give_back, require_idle, told
-from playground.limits import Refused, TurnOptions, check_number
-from playground.live_chat import LiveChat
-from playground.sentences import NOT_READ_YET, NOTHING, NOTHING_TO_CHECK
-from playground.stepping import Stepping
-from playground.turn_callbacks import TurnCallbacks
-from playground.view import Outcome, View
+from playground.limits import Refused, TurnOptions
+from playground.sentences import NOT_READ_YET, NOTHING_TO_CHECK
+from playground.turns import Turns
 from playground.worker import Worker
 
 if TYPE_CHECKING:
     from engine import Engine
-    from engine.chat import ChatSession, Turn
+    from engine.chat import ChatSession
     from engine.events import CheckEvent
     from engine.trace import Trace
-    from playground.asked import Asked
     from playground.conversations.record import Record
     from playground.keeper import Keeper, Kept
     from playground.stream import DeltaStream
     from playground.viewer import Watch
 
 
-class Conversation:
-    """A `ChatSession` behind a lock, driven by the worker. `sid` is the secret that opens it."""
+class Conversation(Turns):
+    """Turns, and what else can be done with them: go back, branch, check, keep. Viewers read it at any time."""
 
     def __init__(
         self,
@@ -48,28 +41,12 @@ class Conversation:
         check: Check = check_session,
         keeper: Keeper | None = None,
     ) -> None:
-        self.sid = sid
+        super().__init__(sid, worker, make_chat, keeper)
         self.viewers: dict[str, Watch] = {}
         """Page session -> what that page has been shown."""
         self.stream: DeltaStream | None = None
         """What the pages' panels are fed from."""
-        self.options: TurnOptions | None = None
-        """Settings of the latest turn, for a page that comes back; None before the first."""
-        self._worker = worker
         self._check = check
-        self._rest = Continuity(sid, keeper)
-        self._live = LiveChat(make_chat, self._rest)
-        self._calls = Calls(sid, worker, self._live.at_rest, lambda: self._rest.save(self.chat, self.options))
-        self.stepping = Stepping(worker, lambda waiting: self._calls.update(waiting=waiting))
-        """Whether its turns wait for their visitor, and where."""
-        self._callbacks = TurnCallbacks(
-            self._calls, worker, self.stepping, self._live.drafter, lambda: self.chat, self._rest.so_far
-        )
-
-    @property
-    def chat(self) -> ChatSession | None:
-        """The engine side; None before the first turn. Its trace may be read from any thread."""
-        return self._live.chat
 
     @property
     def record(self) -> Record | None:
@@ -82,11 +59,6 @@ class Conversation:
         return self._live.trace
 
     @property
-    def asked(self) -> Asked:
-        """What its turns answer, for who takes its trace along."""
-        return self._rest.asked
-
-    @property
     def alternatives(self) -> bool | None:
         """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
         return self._live.alternatives
@@ -95,56 +67,6 @@ class Conversation:
     def elsewhere(self) -> bool:
         """Whether it shows another branch than the one whose rows are in the caches, until the next message."""
         return self._rest.moved
-
-    def view(self) -> View:
-        """The present reading."""
-        return self._calls.view
-
-    def send(self, message: str, options: TurnOptions) -> Future[Turn]:
-        """Queue a turn. Raises `Refused` while another one runs; then nothing has changed."""
-
-        def turn() -> Turn:
-            return self._finish(self._ready(options).send(message, **self._asks(options)))
-
-        def shows(messages: said.Messages) -> said.Messages:
-            return said.with_question(messages, message)
-
-        return self._calls.start(turn, shows, message, begin=self._begins(options))
-
-    def continue_turn(self, options: TurnOptions) -> Future[Turn]:
-        """Queue more of the last answer, or after a rewind its beginning.
-
-        Raises `Refused` when there is nothing to continue, or while busy.
-        """
-
-        def turn() -> Turn:
-            return self._finish(self._ready(options).continue_turn(**self._asks(options)))
-
-        return self._calls.start(turn, said.resumed, resumes=True, begin=self._begins(options))
-
-    def regenerate(self, options: TurnOptions) -> Future[Turn]:
-        """Queue another answer to the last message. Raises `Refused` before the first message or while busy."""
-
-        def turn() -> Turn:
-            return self._finish(self._ready(options).regenerate(**self._asks(options)))
-
-        self._require_messages()
-        return self._calls.start(turn, said.again, begin=self._begins(options))
-
-    def edit(self, number: int, message: str, options: TurnOptions) -> Future[Turn]:
-        """Queue another user message `number`, counted from 0, in place of what stands there and after it.
-
-        Raises `Refused` if there is no such message, or while busy.
-        """
-
-        def turn() -> Turn:
-            return self._finish(self._ready(options).edit(number, message, **self._asks(options)))
-
-        self._require_messages()
-        check_number("Message", number, 0, len(said.questions(self._calls.view.messages)) - 1)
-        return self._calls.start(
-            turn, lambda messages: said.edited(messages, number, message), begin=self._begins(options)
-        )
 
     def clear(self) -> Future[None]:
         """Forget messages and rows; settings and figures stay. Raises `Refused` while a turn runs."""
@@ -239,11 +161,6 @@ class Conversation:
         """Record the most probable tokens of each round or not, from the next round on."""
         self._live.record_alternatives(on)
 
-    def stop(self) -> None:
-        """End the running turn or check at the next poll: within one forward. Harmless when idle."""
-        self._calls.stop()
-        self.stepping.release()
-
     def take_unsent(self) -> str:
         """The message of a turn that never happened, once; '' otherwise."""
         return self._calls.take_unsent()
@@ -278,28 +195,3 @@ class Conversation:
             rest: dict[str, object] = {"outcome": None, "messages": messages, "can_continue": can, "notice": notice}
             # A message that waits in the line is for the next engine: it stays in sight, with its answer to come.
             self._calls.revise(lambda view: {"outcome": None} if view.running else rest)
-
-    def _begins(self, options: TurnOptions) -> Callable[[said.Messages], None]:
-        return lambda messages: self._rest.begin(messages, options)
-
-    def _require_messages(self) -> None:
-        if not self._calls.view.messages:
-            raise Refused(NOTHING)
-
-    def _ready(self, options: TurnOptions) -> ChatSession:
-        chat = self._live.ready(options)
-        self.options = options
-        self.stepping.begin()
-        self.asked.note(chat.session.trace, said.questions(self._calls.view.messages)[-1])
-        self._calls.update(phase="prefill")
-        return chat
-
-    def _asks(self, options: TurnOptions) -> dict[str, Any]:
-        return options.of_turn(**self._callbacks.begin())
-
-    def _finish(self, turn: Turn) -> Turn:
-        rate, seed = self._callbacks.rate.overall(), self._live.seed(self.options)
-        self._calls.early = not turn.tokens and turn.reason == "cancelled"
-        self._rest.moved = self._rest.moved and self._calls.early
-        self._calls.update(outcome=Outcome(turn.reason, len(turn.tokens), len(turn.hidden), rate, seed), tok_s=rate)
-        return turn

@@ -21,14 +21,18 @@ OPTIONS = TurnOptions(max_new=40)
 
 
 @pytest.fixture
-def make() -> Iterator[Make]:
+def worker() -> Iterator[Worker]:
     worker = Worker()
+    yield worker
+    worker.close()
 
+
+@pytest.fixture
+def make(worker: Worker) -> Make:
     def build(**engine: Any) -> Conversation:
         return Conversation("0" * 32, worker, lambda: cast(Any, FakeChat(FakeEngine(**engine))), fake_check)
 
-    yield build
-    worker.close()
+    return build
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
@@ -114,9 +118,9 @@ def test_stop_in_the_prompt_gives_the_message_back(make: Make) -> None:
     assert talk.take_unsent() == ""
 
 
-def test_stop_while_waiting_for_others_acts_at_once(make: Make) -> None:
+def test_stop_while_waiting_for_others_acts_at_once(make: Make, worker: Worker) -> None:
     talk, go = make(), threading.Event()
-    talk._worker.submit("someone else", lambda: cast(None, go.wait(5)))
+    worker.submit("someone else", lambda: cast(None, go.wait(5)))
     future = talk.send("hello", OPTIONS)
     assert talk.view().phase == "waiting"
     talk.stop()
