@@ -14,11 +14,12 @@ from engine.checkpoints import Checkpoint
 from engine.cuda.device_path import DevicePath
 from engine.cuda.fit import open_path
 from engine.drafters import MODEL, Drafter, make_drafter
+from engine.drafters.draft_len import require_draft_len
 from engine.drafters.load_model import load_draft_model
 from engine.drafters.model import DraftModel, ModelDrafter
 from engine.errors import CheckpointError, EngineError
 from engine.packed_linear import pack_linears
-from engine.session import SpecSession, require_draft_len
+from engine.session import SpecSession
 from engine.slots import SlotPool
 from engine.thread_choice import choose_threads
 from engine.trace import Trace, TraceHeader

@@ -5,10 +5,10 @@ from __future__ import annotations
 from engine import attention
 from engine.checkpoints import Checkpoint, load_checkpoint
 from engine.drafters import Drafter, check_name
+from engine.drafters.draft_len import require_draft_len
 from engine.engine import DEFAULT_MAX_CTX, MAX_DRAFT_LEN, Engine, Progress
 from engine.errors import EngineError
 from engine.place import device_of, dtype_of
-from engine.session import require_draft_len
 from engine.verify_attention import rotary_limit
 
 

@@ -31,7 +31,8 @@ from torch import Tensor
 
 from engine.books import Books, take_up
 from engine.drafters import Drafter
-from engine.errors import ContextFull, DrafterMismatch, SessionStateError
+from engine.drafters.draft_len import require_draft_len
+from engine.errors import ContextFull, SessionStateError
 from engine.events import DrafterEvent, ErrorEvent, State
 from engine.invariants import check_invariants
 from engine.rules import GREEDY, Rule
@@ -271,13 +272,3 @@ class SpecSession:
     def check_invariants(self) -> None:
         """Assert what must hold between calls; see engine/invariants.py."""
         check_invariants(self)
-
-
-def require_draft_len(value: int, most: int) -> int:
-    """`value` if it is an int in 0..most, else `DrafterMismatch`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise DrafterMismatch(
-            f"The draft length must be between 0 and {most}, got {value}; "
-            "for more, load the engine with a larger max_draft_len."
-        )
-    return value
