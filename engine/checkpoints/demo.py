@@ -1,14 +1,16 @@
 """The checkpoint `demo`: made on the spot in a second, so that the page can be looked at without any download.
 
-It understands nothing. Which word follows which is taken from the short text below: the logits of its embedding and
-output are the best approximation of given rank to the log of the text's bigram counts (singular value decomposition,
-Eckart and Young 1936). Small random layers between them make it wander; the same seed makes the same weights.
+It understands nothing. Which word follows which is taken from the short text below: every token has a random vector, by
+which the output knows it, and its embedding is the sum of the vectors of those that follow it in the text; random
+vectors are nearly at right angles (Johnson and Lindenstrauss 1984), so the output finds them again. Small random layers
+between make it wander. One seed makes the same weights on every machine: they are sums in a fixed order.
 """
 
 from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,13 +25,16 @@ from engine.checkpoints.gguf import usable
 FORMAT = 1
 """Counted up when the same seed would make another checkpoint."""
 END, BEGIN, PAD = "<|im_end|>", "<|im_start|>", "<|endoftext|>"
-VOCAB, WIDTH, LAYERS, HEADS, CONTEXT = 640, 96, 2, 4, 4096
-SMOOTH = 0.02
-"""Added to every count, in parts of one."""
-WANDER = 0.9
+VOCAB, WIDTH, LAYERS, HEADS, CONTEXT = 640, 128, 2, 4, 4096
+SEED = 20
+END_WEIGHT = 3.0
+"""How readily a sentence's end is the answer's, beside the beginnings of the text's sentences."""
+WANDER = 1.15
 """Gain of the random layers: with 0 the greedy text is one short loop."""
-SHARP = 9.0
-"""Scale of the logits: how clearly the text's own order wins."""
+UNSEEN = 0.3
+"""How loud, beside the others, a token is that follows none in the text."""
+SHARP = 1.0
+"""Length of the output's vectors: how clearly the text's own order wins when sampled."""
 TEMPLATE = (
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>\n' }}"
@@ -86,7 +91,7 @@ def build(folder: Path) -> None:
         **ids,
     )
     model = LlamaForCausalLM(config)
-    _fill(model, _log_counts(tokenizer))
+    _fill(model, _followers(tokenizer))
     model.generation_config = GenerationConfig(**ids)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -115,38 +120,34 @@ def _tokenizer() -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def _log_counts(tokenizer: PreTrainedTokenizerFast) -> torch.Tensor:
-    """`[VOCAB, VOCAB]`, the token before by the token after: log of the smoothed share, each row centred on 0."""
-    counts = torch.full((VOCAB, VOCAB), SMOOTH / VOCAB, dtype=torch.float64)
-    (newline,) = tokenizer.encode("\n")
-    starts = []
+def _followers(tokenizer: PreTrainedTokenizerFast) -> Iterator[tuple[int, int, float]]:
+    """Each token of the text, the one after it, and how much that counts."""
+    (newline,), stop = tokenizer.encode("\n"), tokenizer.encode(" a.")[-1]
     for sentence in TEXT:
         tokens = tokenizer.encode(f" {sentence}")
-        starts.append(tokens[0])
         for before, after in pairwise(tokens):
-            counts[before, after] += 1
-        counts[tokens[-1], tokenizer.convert_tokens_to_ids(END)] += 0.4
-    for start in starts:  # an answer begins with a sentence, and so does what follows one
-        counts[newline, start] += 1
-        counts[tokenizer.encode(" a.")[-1], start] += 1
-    logs = (counts / counts.sum(1, keepdim=True)).log()
-    return logs - logs.mean(1, keepdim=True)
+            yield before, after, 1.0
+        yield newline, tokens[0], 1.0  # an answer begins with a sentence, and so does what follows one
+        yield stop, tokens[0], 1.0
+    yield stop, int(tokenizer.convert_tokens_to_ids(END)), END_WEIGHT
 
 
-def _fill(model: LlamaForCausalLM, logs: torch.Tensor) -> None:
-    """Embedding and output from the best factors of `logs`, everything between from one seed."""
-    left, size, right = torch.linalg.svd(logs)
-    scale = size[:WIDTH].sqrt()
-    embedding, output = left[:, :WIDTH] * scale, right[:WIDTH].T * scale
-    random = torch.Generator().manual_seed(20)
+def _fill(model: LlamaForCausalLM, followers: Iterable[tuple[int, int, float]]) -> None:
+    random = torch.Generator().manual_seed(SEED)
+    vectors = torch.nn.functional.normalize(torch.randn(VOCAB, WIDTH, generator=random, dtype=torch.float64), dim=1)
+    embedding = 0.01 * torch.randn(VOCAB, WIDTH, generator=random, dtype=torch.float64)  # of tokens not in the text
+    output = UNSEEN * vectors
+    for before, after, weight in followers:
+        embedding[before] += weight * vectors[after]
+        output[after] = vectors[after]
     with torch.no_grad():
-        for name, weight in sorted(model.named_parameters()):
+        for name, weights in sorted(model.named_parameters()):
             if "norm" in name:
-                weight.fill_(1.0)
+                weights.fill_(1.0)
             elif "embed_tokens" in name:
-                weight.copy_(torch.nn.functional.normalize(embedding, dim=1) * math.sqrt(WIDTH))
+                weights.copy_(torch.nn.functional.normalize(embedding, dim=1) * math.sqrt(WIDTH))
             elif "lm_head" in name:
-                weight.copy_(output * SHARP / output.norm(dim=1).max())
+                weights.copy_(output * SHARP)
             else:
-                noise = torch.randn(weight.shape, generator=random)
-                weight.copy_(noise * WANDER / math.sqrt(weight.shape[-1]))
+                noise = torch.randn(weights.shape, generator=random)
+                weights.copy_(noise * WANDER / math.sqrt(weights.shape[-1]))

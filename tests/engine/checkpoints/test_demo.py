@@ -23,11 +23,13 @@ def engine(tmp_path_factory: pytest.TempPathFactory):
     engine.close()
 
 
-def test_one_seed_makes_one_checkpoint(tmp_path: Path) -> None:
-    weights = []
-    for name in ("a", "b"):
-        build(tmp_path / name)
-        weights.append(load_file(tmp_path / name / "model.safetensors"))
+def test_one_seed_makes_one_checkpoint_with_any_number_of_threads(tmp_path: Path) -> None:
+    weights, threads = [], torch.get_num_threads()
+    for count in (1, 2):
+        torch.set_num_threads(count)
+        build(tmp_path / str(count))
+        weights.append(load_file(tmp_path / str(count) / "model.safetensors"))
+    torch.set_num_threads(threads)
     assert weights[0].keys() == weights[1].keys()
     assert all(torch.equal(weights[0][key], weights[1][key]) for key in weights[0])
 
