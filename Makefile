@@ -11,13 +11,13 @@ TEST_JOBS ?= 2
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
 
-# First what needs no browser, test by test; then the pages, file by file, for the tests of a file share a server.
+# What needs no browser side by side; pages one after another, for their tests look at clocks.
 test: $(VENV)/.dev-stamp chromium fetch
 ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not ui"
-	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m ui
+	$(BIN)/python -m pytest -m ui
 endif
 
 bench: $(VENV)/.run-stamp fetch

@@ -12,6 +12,8 @@ from playground.service import Service
 from playground.theme import style_sheet, theme
 
 Build = Callable[[Service], Any]
+HAS_SESSION = "() => document.querySelector('#sid textarea, #sid input')?.value"
+"""In the page: true once it has its session; what is pressed before comes to nothing."""
 
 
 def measuring_blocks(service: Service, *builds: Build) -> gr.Blocks:

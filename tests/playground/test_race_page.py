@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 
 from playground.race import RaceTab
 from tests.playground.measuring_fakes import FakeDecoder, MeasuredEngine, eventually, ready_service
-from tests.playground.measuring_page import launch, measuring_blocks
+from tests.playground.measuring_page import HAS_SESSION, launch, measuring_blocks
 
 pytestmark = pytest.mark.ui
 PACE = 0.02
@@ -55,6 +55,7 @@ def one(app: App, page: Page) -> Iterator[Page]:
     page.goto(app.url)
     expect(page.locator("#race_start")).to_be_enabled(timeout=30_000)
     page.wait_for_function("() => document.querySelector('#race_view .dm-empty')")
+    page.wait_for_function(HAS_SESSION)
     yield page
     assert wrong == []
 

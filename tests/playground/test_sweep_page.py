@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from playground.sweep import SweepTab
 from playground.sweep.run import file_text
 from tests.playground.measuring_fakes import FakeDecoder, MeasuredEngine, ready_service
-from tests.playground.measuring_page import launch, measuring_blocks
+from tests.playground.measuring_page import HAS_SESSION, launch, measuring_blocks
 from tests.playground.sweep_runs import made_run
 
 pytestmark = pytest.mark.ui
@@ -59,6 +59,7 @@ def one(app: App, page: Page) -> Iterator[Page]:
     page.goto(app.url)
     expect(page.locator("#sweep_start")).to_be_enabled(timeout=30_000)
     expect(page.locator("#sweep_library")).to_contain_text("No sweep is saved yet", timeout=10_000)
+    page.wait_for_function(HAS_SESSION)
     yield page
     assert wrong == []
 
