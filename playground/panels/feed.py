@@ -122,7 +122,7 @@ class PanelFeed:
             "o": self.rounds.take_changed(new),
             "t": turn,
             "k": self.draws.take(),
-            **self.timeline.take(running=status.running),
+            **self.timeline.take(),
         }
         for name, group in self._readings(status).items():
             before = self._sent.get(name, {})

@@ -33,8 +33,6 @@ class Timeline:
         self.counts: Counter[str] = Counter()
         self.let_go = 0
         """Overshoot tokens that were trimmed or dropped."""
-        self._kept: ev.OvershootEvent | None = None
-        """Overshoot of a burst whose answer may go on and show it at once: then it passed no budget of a reader's."""
         self._next = 0
         self._last = (-1, -1)
         """Burst and position of the last round."""
@@ -45,7 +43,6 @@ class Timeline:
 
     def add(self, event: ev.Event) -> None:
         """Take one event; kinds without a mark are ignored."""
-        self._settle_kept(event)
         match event:
             case ev.RoundEvent():
                 self._next, self._last = event.round + 1, (event.burst, event.pos)
@@ -65,11 +62,8 @@ class Timeline:
             case _:
                 self._structure(event)
 
-    def take(self, *, running: bool = False) -> dict[str, list[list[Any]]]:
-        """New marks `m`, pending transitions `p` and states `z` since the last call. While the answer runs, what its
-        last burst kept may still be shown, and waits."""
-        if not running:
-            self._settle_kept(None)
+    def take(self) -> dict[str, list[list[Any]]]:
+        """New marks `m`, pending transitions `p` and states `z` since the last call."""
         new, self._new = self._new, {"m": [], "p": [], "z": []}
         return new
 
@@ -78,23 +72,11 @@ class Timeline:
         return {"m": list(self.marks), "p": list(self.pending), "z": list(self.states)}
 
     def _overshoot(self, event: ev.OvershootEvent) -> None:
-        match event.action:
-            case "kept":
-                self._kept = event
-            case "trimmed":
-                self.let_go += len(event.tokens)
-                self._mark("over", 0.0, len(event.tokens), event.pos, event.action)
-            case "dropped":
-                self.let_go += len(event.tokens)
-
-    def _settle_kept(self, event: ev.Event | None) -> None:
-        """Mark what was kept past a burst, less what `event`, the next one, shows of it in the same answer."""
-        kept, self._kept = self._kept, None
-        if kept is None:
-            return
-        shown = len(event.tokens) if isinstance(event, ev.OvershootEvent) and event.action == "shown" else 0
-        if len(kept.tokens) > shown:
-            self._mark("over", 0.0, len(kept.tokens) - shown, kept.pos, kept.action)
+        """A mark says what passed a burst's budget; what the answer shows next is none the less marked."""
+        if event.action in ("kept", "trimmed"):
+            self._mark("over", 0.0, len(event.tokens), event.pos, event.action)
+        if event.action in ("trimmed", "dropped"):
+            self.let_go += len(event.tokens)
 
     def _structure(self, event: ev.Event) -> None:
         match event:

@@ -65,25 +65,6 @@ def test_tokens_fates_and_lengths_agree_with_the_engine(tiny_engine, monkeypatch
     assert full["a"]["accepted"] == session.telem.pos_accepted[: len(full["a"]["accepted"])]
 
 
-def test_what_a_burst_passes_and_the_answer_shows_at_once_is_no_overshoot(tiny_engine) -> None:
-    chat = ChatSession(tiny_engine("llama", max_ctx=512))
-    chat.session.set_drafter("ngram", 7)
-    feed = PanelFeed("s", chat.session.engine.tokenizer)
-    held = []
-    for step in range(6):
-        turn = chat.send("again again again", 30 + step, burst=3)
-        held += [len(turn.hidden)] if turn.hidden else []
-        feed.update(chat.session.trace.since(feed.next_seq), LiveStatus())
-    looked = PanelFeed("s", chat.session.engine.tokenizer)
-    for event in chat.session.trace.since(0):  # a page that looks between any two events
-        looked.update([event], LiveStatus(running=True))
-    looked.update([], LiveStatus())
-    assert looked.timeline.marks == feed.timeline.marks
-    bursts = [event for event in chat.session.trace.since(0) if event.kind == "overshoot" and event.action == "kept"]
-    assert len(bursts) > len(held) > 0, "inner edges passed their burst too"
-    assert [mark[2] for mark in feed.timeline.marks if mark[1] == "over"] == held
-
-
 def test_after_a_clear_everything_counts_from_the_beginning(tiny_engine) -> None:
     chat = ChatSession(tiny_engine("llama", max_ctx=512))
     session, feed = chat.session, PanelFeed("s", chat.session.engine.tokenizer)

@@ -26,7 +26,7 @@ function createLengthPanel(root, view) {
     frame.plot.draw([
       lengthLine(colours), rewindLine(rewinds, colours), heldLine(marks, whole[1], colours),
       { type: 'scatter', mode: 'markers', name: 'overshoot', x: over.map((m) => m[0]), y: over.map((m) => m[3]), hoverinfo: 'text',
-        hovertext: over.map((m) => `<b>overshoot: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches' : 'trimmed at once'}, round ${m[0]}`),
+        hovertext: over.map((m) => `<b>past the burst’s budget: ${m[2]} token${m[2] === 1 ? '' : 's'}</b><br>${m[4] === 'kept' ? 'kept in the caches, and shown if the answer goes on' : 'trimmed at once'}, round ${m[0]}`),
         marker: { symbol: 'square-open', size: 10, color: colours.overshoot, line: { width: 2.5 } } },
       ...pointTraces(marks, colours),
     ], {
