@@ -128,16 +128,12 @@ def between(events: Sequence[ev.Event], kind: type[E]) -> list[tuple[int, E]]:
 
 
 def past_budget(events: Sequence[ev.Event]) -> list[tuple[int, int, str]]:
-    """Round, tokens, action: what stayed past a burst, less what was shown at once after it; and what was trimmed."""
-    out: list[tuple[int, int, str]] = []
-    for place, event in enumerate(events):
-        if isinstance(event, ev.OvershootEvent) and event.action in ("kept", "trimmed"):
-            after = events[place + 1] if place + 1 < len(events) else None
-            shown = isinstance(after, ev.OvershootEvent) and after.action == "shown" and event.action == "kept"
-            count = len(event.tokens) - (len(after.tokens) if shown else 0)  # type: ignore[union-attr]
-            if count:
-                out.append((len(rounds(events[:place])), count, event.action))
-    return out
+    """Round, tokens, action: what passed a burst's budget, whatever became of it then; and what was trimmed."""
+    return [
+        (len(rounds(events[:place])), len(event.tokens), event.action)
+        for place, event in enumerate(events)
+        if isinstance(event, ev.OvershootEvent) and event.action in ("kept", "trimmed")
+    ]
 
 
 def sources(events: Sequence[ev.Event]) -> list[str]:
