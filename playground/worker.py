@@ -158,10 +158,6 @@ class Worker:
                     return job.run
         return None
 
-    def ahead(self, owner: str) -> int:
-        """How many jobs stand before the first one of `owner` that has not begun; 0 when there is none."""
-        return self.wait_of(owner).ahead
-
     def wait_of(self, owner: str) -> Wait:
         """Where the first job of `owner` stands that has not begun, and when its turn comes."""
         with self._changed:

@@ -45,7 +45,7 @@ def test_a_message_sent_while_loading_is_answered_after_it() -> None:
     app.start()
     talk = app.registry.new()
     future = talk.send("hello", TurnOptions(max_new=5))
-    assert app.status.state == "loading" and app.worker.ahead(talk.sid) in (0, 1)
+    assert app.status.state == "loading" and app.worker.wait_of(talk.sid).ahead in (0, 1)
     loads.go.set()
     assert len(future.result(5).tokens) == 5
     facts = app.status.facts

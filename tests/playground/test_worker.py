@@ -175,9 +175,9 @@ def test_the_waiting_line(worker: Worker) -> None:
     assert started.wait(5)
     for owner in ("b", "c", "b"):
         worker.submit(owner, lambda: None)
-    assert [worker.ahead(owner) for owner in "abcd"] == [0, 1, 2, 0]
+    assert [worker.wait_of(owner).ahead for owner in "abcd"] == [0, 1, 2, 0]
     assert worker.withdraw("b") is not None
-    assert worker.ahead("c") == 1
+    assert worker.wait_of("c").ahead == 1
     assert worker.withdraw("a") is None, "the running job is not in the line"
     go.set()
 
