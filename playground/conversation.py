@@ -22,6 +22,7 @@ from playground.worker import Worker
 if TYPE_CHECKING:
     from engine import Engine
     from engine.chat import ChatSession
+    from engine.chat.rewind_targets import RewindTarget
     from engine.events import CheckEvent
     from engine.trace import Trace
     from playground.conversations.record import Record
@@ -62,6 +63,12 @@ class Conversation(Turns):
     def alternatives(self) -> bool | None:
         """Whether its rounds record the most probable tokens; None: where that costs next to nothing."""
         return self._live.alternatives
+
+    @property
+    def targets(self) -> list[RewindTarget]:
+        """Where it can be rewound to."""
+        chat = self.chat
+        return [] if chat is None else chat.rewind_targets
 
     @property
     def elsewhere(self) -> bool:

@@ -34,6 +34,7 @@ async def following(
     known = conversation.viewers.pop(page, None)
     viewer = known.viewer if known else Viewer(service, conversation)
     conversation.viewers[page] = Watch(viewer, call)
+    viewer.begin()
     for silent in list(conversation.viewers)[:-MOST]:
         conversation.viewers.pop(silent, None)
     while (watch := conversation.viewers.get(page)) and watch.call is call:

@@ -20,6 +20,7 @@ from playground.limits import (
     check_position,
     stop_lines,
 )
+from playground.permits import Permits, none
 from playground.race.wire import question_of
 from playground.said import questions
 from playground.sampling_labels import in_labels
@@ -27,7 +28,7 @@ from playground.sentences import PASSING
 from playground.service import Service
 from playground.shown_options import on_controls
 from playground.trace_download import trace_download
-from playground.viewer import Shown, full, gone, targets_of
+from playground.viewer import Shown, full, gone
 
 CHOOSE = "Choose a message first."
 CHOOSE_POINT = "Choose a rewind point first."
@@ -136,7 +137,7 @@ class Handlers:
         around it unfolded, and a refusal, or ''."""
         try:
             conversation = self._service.registry.get(sid)
-            pos, targets = check_position(getattr(event, "pos", None)), targets_of(conversation)
+            pos, targets = check_position(getattr(event, "pos", None)), conversation.targets
             if pos not in {target.pos for target in targets}:
                 raise Refused(f"There is no rewind point at {pos} any more; choose one of the list under Go back.")
         except Refused as refused:
@@ -201,6 +202,14 @@ class Handlers:
         self._service.registry.page_left(page, but=conversation)
         async for shown in following(self._service, conversation, page, once=manner == "once"):
             yield shown
+
+    def permits(self, sid: str, request: gr.Request) -> Permits:
+        """What the page's controls allow, when it differs from what the page was told."""
+        try:
+            watch = self._service.registry.get(sid).viewers.get(str(request.session_hash))
+        except Refused:
+            return none()
+        return Permits(*(gr.skip(),) * len(Permits._fields)) if watch is None else watch.viewer.permits()
 
     def resync(self, data: object) -> str:
         """Everything a page's panels show, as JSON; '' for an id that is not known. Called by their script."""

@@ -45,7 +45,7 @@ class HistoryControls:
 
     @property
     def outputs(self) -> list[Any]:
-        """In the order of `viewer.Shown`."""
+        """In the order of `permits.Permits`."""
         return [self.number, self.edit, self.point, self.rewind]
 
     def wire(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import gradio as gr
+from gradio.components.chatbot import Message as ChatbotMessage
+from gradio.components.chatbot import TextMessage
 
-from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
 from playground.names import public_name
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
 from playground.panels.status import Phase
+from playground.permits import Allowed, Permits
 from playground.said import questions
 from playground.sentences import NO_MORE
 from playground.service import Service
@@ -22,10 +24,6 @@ from playground.stream import DeltaStream
 from playground.text import inert
 from playground.view import Message, View
 from playground.wait_words import WaitWords
-
-if TYPE_CHECKING:
-    from engine.chat.rewind_targets import RewindTarget
-
 
 PHASES: dict[str, Phase] = {
     "idle": "idle",
@@ -38,31 +36,21 @@ PHASES: dict[str, Phase] = {
 
 
 class Shown(NamedTuple):
-    """The page's outputs, in the order in which `page.py` lists them; each is of one kind at every update."""
+    """The page's outputs, in the order in which `page.py` lists them and the form in which Gradio keeps them."""
 
-    chat: list[dict[str, str]]
+    chat: list[dict[str, Any]]
     panels: str
     status: str
     engine: str
     gauge: str
-    send: object
-    stop: object
-    resume: object
-    again: object
-    check: object
-    clear: object
-    number: object
-    edit: object
-    point: object
-    rewind: object
+    permits: str
+    """Names the state of the controls; the page asks for it when the name changes."""
 
 
 def gone() -> Shown:
     """For a page whose conversation is no more: what it shows stays to be read, and nothing can be done with it."""
     stays: Any = gr.skip()
-    off = gr.update(interactive=False)
-    nothing = Shown(*(stays,) * len(Shown._fields))
-    return nothing._replace(status=NO_MORE, stop=off, resume=off, again=off, check=off, clear=off, edit=off, rewind=off)
+    return Shown(*(stays,) * len(Shown._fields))._replace(status=NO_MORE, permits="gone")
 
 
 class Mark(NamedTuple):
@@ -95,9 +83,14 @@ class Viewer:
         self._stream: DeltaStream | None = None
         self._number = 0
         self._panels = ""
-        self._known: list[tuple[Message, dict[str, str]]] = []
-        self._choices: tuple[Choices, Choices] = ([], [])
+        self._known: list[tuple[Message, dict[str, Any]]] = []
+        self._allowed: Allowed | None = None
+        self._calls = 0
         self._words = WaitWords()
+
+    def begin(self) -> None:
+        """A call begins to follow: it asks for the controls anew, for an earlier answer may have been lost."""
+        self._calls += 1
 
     def mark(self) -> Mark:
         """Changes whenever `show` would show something else."""
@@ -113,8 +106,7 @@ class Viewer:
         mark, view, engine = self.mark(), self._conversation.view(), self._service.status
         status = live_status(self._service, self._conversation, view)
         messages = self._said(view.messages)
-        numbers, points = message_choices(questions(view.messages)), point_choices(targets_of(self._conversation))
-        (old_numbers, old_points), self._choices = self._choices, (numbers, points)
+        permits = f"{Allowed.of(self._conversation, view).name(self._conversation.sid)} {self._calls}"
         for panels in self._catch_up(mark, status) or [self._panels]:
             self._panels = panels
             yield Shown(
@@ -123,25 +115,20 @@ class Viewer:
                 status=status_line(view, engine, mark.ahead, self._conversation.stepping.level, mark.about),
                 engine=engine_line(engine),
                 gauge=gauge(status.committed, status.max_ctx),
-                send=gr.update(interactive=not view.running),
-                stop=gr.update(interactive=view.running),
-                resume=gr.update(interactive=view.can_continue and not view.running),
-                again=gr.update(interactive=bool(view.messages) and not view.running),
-                check=gr.update(interactive=bool(view.messages) and not view.running),
-                clear=gr.update(interactive=bool(view.messages) and not view.running),
-                number=choices_update(numbers, changed=numbers != old_numbers),
-                edit=gr.update(interactive=bool(numbers) and not view.running),
-                point=choices_update(points, changed=points != old_points),
-                rewind=gr.update(interactive=bool(points) and not view.running),
+                permits=permits,
             )
-            old_numbers, old_points = numbers, points
 
-    def _said(self, messages: tuple[Message, ...]) -> list[dict[str, str]]:
+    def permits(self) -> Permits:
+        """What the page's controls allow now."""
+        before, self._allowed = self._allowed, Allowed.of(self._conversation, self._conversation.view())
+        return self._allowed.permits(before)
+
+    def _said(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         # Only what has changed is read again: a long chat costs no more per tick than its last message.
         same = 0
         while same < min(len(messages), len(self._known)) and self._known[same][0] == messages[same]:
             same += 1
-        fresh = [((role, text), {"role": role, "content": inert(text)}) for role, text in messages[same:]]
+        fresh = [((role, text), shown_message(role, inert(text))) for role, text in messages[same:]]
         self._known = [*self._known[:same], *fresh]
         return [shown for _, shown in self._known]
 
@@ -178,10 +165,9 @@ def stream_of(service: Service, conversation: Conversation) -> DeltaStream | Non
     return stream
 
 
-def targets_of(conversation: Conversation) -> list[RewindTarget]:
-    """Where the conversation can be rewound to."""
-    chat = conversation.chat
-    return [] if chat is None else chat.rewind_targets
+def shown_message(role: str, text: str) -> dict[str, Any]:
+    """A message as `gr.Chatbot` keeps it; `text` is Markdown."""
+    return dict(ChatbotMessage(role=role, content=[TextMessage(text=text)]).model_dump())
 
 
 def live_status(service: Service, conversation: Conversation, view: View) -> LiveStatus:

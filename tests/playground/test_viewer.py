@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, cast
 
+import gradio as gr
 import pytest
 
 from playground.limits import TurnOptions
@@ -14,7 +15,7 @@ from playground.service import Service
 from playground.settings import Settings
 from playground.status import engine_line, gauge, status_line
 from playground.view import Outcome, View
-from playground.viewer import Viewer, full, live_status
+from playground.viewer import Viewer, full, live_status, shown_message
 from tests.playground.fakes import FakeChat, FakeEngine
 
 
@@ -26,6 +27,12 @@ def service() -> Iterator[Service]:
     assert app.wait(5)
     yield app
     app.close()
+
+
+def text_of(message: dict[str, Any]) -> str:
+    (part,) = message["content"]
+    assert part["type"] == "text"
+    return str(part["text"])
 
 
 def read(viewer: Viewer) -> list[dict[str, Any]]:
@@ -78,8 +85,13 @@ def test_an_output_is_of_one_kind_at_every_update(service: Service) -> None:
     talk.send("hello", TurnOptions(max_new=40)).result(5)
     after = next(viewer.show())
     assert [type(value) for value in idle] == [type(value) for value in after]
-    assert after.chat[0] == {"role": "user", "content": "hello"}
-    assert cast(Any, after.send)["interactive"] and not cast(Any, after.stop)["interactive"]
+    assert text_of(after.chat[0]) == "hello"
+
+
+def test_what_the_chat_is_given_is_what_gradio_would_make_of_it() -> None:
+    said = [("user", "hello"), ("assistant", "```py\nif a:\n    b\n```\nThere."), ("assistant", "")]
+    made = gr.Chatbot().postprocess([{"role": role, "content": text} for role, text in said])
+    assert made.model_dump() == [shown_message(role, text) for role, text in said]
 
 
 def test_no_page_sees_another_conversation(service: Service) -> None:
@@ -89,7 +101,7 @@ def test_no_page_sees_another_conversation(service: Service) -> None:
         future.result(5)
     for n, talk in enumerate(talks):
         shown = next(Viewer(service, talk).show())
-        assert [m["content"] for m in shown.chat if m["role"] == "user"] == [f"secret {n}"]
+        assert [text_of(m) for m in shown.chat if m["role"] == "user"] == [f"secret {n}"]
         assert json.loads(shown.panels)["sid"] == talk.sid
 
 
