@@ -20,7 +20,7 @@ from playground.limits import (
     check_position,
     stop_lines,
 )
-from playground.permits import Permits, none
+from playground.permits import Lists
 from playground.race.wire import question_of
 from playground.said import questions
 from playground.sampling_labels import in_labels
@@ -203,13 +203,13 @@ class Handlers:
         async for shown in following(self._service, conversation, page, once=manner == "once"):
             yield shown
 
-    def permits(self, sid: str, request: gr.Request) -> Permits:
-        """What the page's controls allow, when it differs from what the page was told."""
+    def lists(self, sid: str, request: gr.Request) -> Lists:
+        """What a page has to choose from, where it differs from what the page was told."""
         try:
             watch = self._service.registry.get(sid).viewers.get(str(request.session_hash))
         except Refused:
-            return none()
-        return Permits(*(gr.skip(),) * len(Permits._fields)) if watch is None else watch.viewer.permits()
+            watch = None
+        return Lists(gr.skip(), gr.skip()) if watch is None else watch.viewer.lists()
 
     def resync(self, data: object) -> str:
         """Everything a page's panels show, as JSON; '' for an id that is not known. Called by their script."""

@@ -44,9 +44,14 @@ class HistoryControls:
                 self.rewind = gr.Button("Branch here", size="sm", elem_id="rewind", scale=0, interactive=False)
 
     @property
-    def outputs(self) -> list[Any]:
-        """In the order of `permits.Permits`."""
-        return [self.number, self.edit, self.point, self.rewind]
+    def buttons(self) -> list[Any]:
+        """In the order of `permits.BUTTONS`, where they come last."""
+        return [self.edit, self.rewind]
+
+    @property
+    def lists(self) -> list[Any]:
+        """In the order of `permits.Lists`."""
+        return [self.number, self.point]
 
     def wire(
         self, do: Handlers, sid: gr.Textbox, options: Sequence[Any], refusal: gr.HTML, quick: dict[str, Any]

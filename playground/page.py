@@ -17,7 +17,7 @@ from playground.models.controls import ModelControls
 from playground.openings import Openings
 from playground.optional_inputs import OptionalInputs
 from playground.panels import PanelAssets, figure_assets, panel_assets, token_assets
-from playground.permits import NOTICE
+from playground.permits import SET_BUTTONS
 from playground.race.tab import RaceTab
 from playground.reading_level import ReadingLevel
 from playground.replay import Replays, ReplayTab, replay_bar, replay_talk
@@ -120,8 +120,9 @@ class Page:
         self.steps.wire(self.sid, opened, self.refusal, quick)
         self.level.wire(page, self.sid, opened, quick)
         self.stop.click(do.stop, [self.sid], [self.refusal], **quick)
-        # One at a time, and once more if the state has changed again meanwhile: a late answer never undoes a newer one.
-        self.permits.change(do.permits, [self.sid], self._controls(), trigger_mode="always_last", **quick)
+        self.pressable.change(None, [self.pressable], self._buttons(), js=SET_BUTTONS, **quick)
+        # One at a time, and once more if they have changed again meanwhile: a late answer never undoes a newer one.
+        self.choices.change(do.lists, [self.sid], self.history.lists, trigger_mode="always_last", **quick)
         for follow in [*(event.then for event in [opened, *sends, *others]), self.back.change]:
             shown = follow(
                 do.follow,
@@ -161,7 +162,7 @@ class Page:
                 self.options = list(self.controls.values())
                 self.steps = StepControls(service)
                 self.trace = gr.HTML("", **trace_row.options(), server_functions=[trace_file])
-                self.permits = gr.HTML("", elem_id="permits", html_template="<span></span>", js_on_load=NOTICE)
+                self.pressable, self.choices = _unseen("pressable"), _unseen("choices")
                 self.back = gr.HTML("", **tab.links(), server_functions=[news])
             with gr.Column(scale=6, min_width=320, elem_id="right"):
                 self.kpi = _view(figure_assets())
@@ -174,12 +175,13 @@ class Page:
             self.status,
             self.engine,
             self.gauge,
-            self.permits,
+            self.pressable,
+            self.choices,
         ]
 
-    def _controls(self) -> list[Any]:
+    def _buttons(self) -> list[Any]:
         talk = [self.send, self.stop, self.resume, self.again, self.check, self.clear]
-        return [*talk, *self.history.outputs]
+        return [*talk, *self.history.buttons]
 
     def _talk(self, service: Service) -> None:
         self.chat = gr.Chatbot(
@@ -225,6 +227,11 @@ class Page:
 
 def _view(assets: PanelAssets, **more: Any) -> gr.HTML:
     return gr.HTML("", **assets.options(), **more)
+
+
+def _unseen(elem_id: str) -> gr.HTML:
+    """Holds a text for the page's script; its `change` fires when that becomes another."""
+    return gr.HTML("", elem_id=elem_id, html_template="<span></span>")
 
 
 def _sentence(elem_id: str, template: str) -> gr.HTML:

@@ -1,7 +1,8 @@
 """What a page's controls allow: which buttons can be pressed, and what the lists have to choose from.
 
 Gradio makes a component anew each time it is told whether it can be used, which ten times a second for ten of them
-costs more than everything else that a page is shown. So these change by a call of their own, and only when they do.
+costs more than everything else that a page is shown. So the page is shown two short texts, and acts when they change:
+its own script sets the buttons, and the lists, whose choices the server has to know, are asked for.
 """
 
 from __future__ import annotations
@@ -9,33 +10,33 @@ from __future__ import annotations
 import hashlib
 from typing import Any, NamedTuple
 
-import gradio as gr
-
 from playground.choices import Choices, choices_update, message_choices, point_choices
 from playground.conversation import Conversation
 from playground.said import questions
 from playground.view import View
 
-NOTICE = "watch('value', () => trigger('change'));"
-"""Script of the element whose value names the state of the controls: its `change` asks for them."""
+BUTTONS = ("send", "stop", "resume", "again", "check", "clear", "edit", "rewind")
+"""In the order in which a text of buttons speaks of them."""
+STAYS = "-"
+NONE = STAYS.ljust(len(BUTTONS), "0")
+"""For a page whose conversation is no more: nothing can be done with it, but what is sent says what to do instead."""
+SET_BUTTONS = f"""
+(text) => [...(text || "{STAYS * len(BUTTONS)}")].map((can) =>
+  can === "{STAYS}" ? {{ __type__: "update" }} : {{ __type__: "update", interactive: can === "1" }})
+"""
+"""The buttons as their text says, by the page itself: an answer to a call would come late while much is drawn."""
+
+
+class Lists(NamedTuple):
+    """Updates of what there is to choose from."""
+
+    number: Any
+    """User messages to edit."""
+    point: Any
+    """Points to rewind to."""
 
 
 class Permits(NamedTuple):
-    """Updates of the page's controls, in the order in which `page.py` lists them."""
-
-    send: Any
-    stop: Any
-    resume: Any
-    again: Any
-    check: Any
-    clear: Any
-    number: Any
-    edit: Any
-    point: Any
-    rewind: Any
-
-
-class Allowed(NamedTuple):
     """What a conversation's controls depend on."""
 
     running: bool
@@ -48,48 +49,33 @@ class Allowed(NamedTuple):
     """Its rewind points."""
 
     @classmethod
-    def of(cls, conversation: Conversation, view: View) -> Allowed:
+    def of(cls, conversation: Conversation, view: View) -> Permits:
         """As the conversation stands, `view` of it already read."""
         numbers, points = message_choices(questions(view.messages)), point_choices(conversation.targets)
         return cls(view.running, view.can_continue, bool(view.messages), numbers, points)
 
-    def name(self, sid: str) -> str:
-        """Another one for each state of the controls of conversation `sid`."""
-        return hashlib.blake2b(repr((sid, *self)).encode(), digest_size=8).hexdigest()
-
-    def permits(self, before: Allowed | None) -> Permits:
-        """The updates for a page that has `before`, or that of another conversation."""
+    def buttons(self) -> str:
+        """One character for each of `BUTTONS`: 1 if it can be pressed, 0 if not."""
         rest = not self.running
-        return Permits(
-            send=_usable(rest),
-            stop=_usable(self.running),
-            resume=_usable(self.can_continue and rest),
-            again=_usable(self.said and rest),
-            check=_usable(self.said and rest),
-            clear=_usable(self.said and rest),
+        can = {
+            "send": rest,
+            "stop": self.running,
+            "resume": rest and self.can_continue,
+            "again": rest and self.said,
+            "check": rest and self.said,
+            "clear": rest and self.said,
+            "edit": rest and bool(self.numbers),
+            "rewind": rest and bool(self.points),
+        }
+        return "".join("01"[can[name]] for name in BUTTONS)
+
+    def lists(self) -> str:
+        """A name for what there is to choose from."""
+        return hashlib.blake2b(repr((self.numbers, self.points)).encode(), digest_size=8).hexdigest()
+
+    def updates(self, before: Permits | None) -> Lists:
+        """The lists, for a page that has those of `before`, or of another conversation."""
+        return Lists(
             number=choices_update(self.numbers, changed=before is None or self.numbers != before.numbers),
-            edit=_usable(bool(self.numbers) and rest),
             point=choices_update(self.points, changed=before is None or self.points != before.points),
-            rewind=_usable(bool(self.points) and rest),
         )
-
-
-def none() -> Permits:
-    """For a page whose conversation is no more: what it shows stays to be read, and nothing can be done with it."""
-    off, stays = _usable(False), gr.skip()
-    return Permits(
-        send=stays,  # it says what to do instead
-        stop=off,
-        resume=off,
-        again=off,
-        check=off,
-        clear=off,
-        number=stays,
-        edit=off,
-        point=stays,
-        rewind=off,
-    )
-
-
-def _usable(can: bool) -> Any:
-    return gr.update(interactive=can)

@@ -15,7 +15,7 @@ from playground.names import public_name
 from playground.occupancy import occupancy_of
 from playground.panels import LiveStatus
 from playground.panels.status import Phase
-from playground.permits import Allowed, Permits
+from playground.permits import NONE, Lists, Permits
 from playground.said import questions
 from playground.sentences import NO_MORE
 from playground.service import Service
@@ -43,14 +43,16 @@ class Shown(NamedTuple):
     status: str
     engine: str
     gauge: str
-    permits: str
-    """Names the state of the controls; the page asks for it when the name changes."""
+    buttons: str
+    """Which of them can be pressed; the page's script sets them when it changes."""
+    lists: str
+    """Names what there is to choose from; the page asks for it when the name changes."""
 
 
 def gone() -> Shown:
     """For a page whose conversation is no more: what it shows stays to be read, and nothing can be done with it."""
     stays: Any = gr.skip()
-    return Shown(*(stays,) * len(Shown._fields))._replace(status=NO_MORE, permits="gone")
+    return Shown(*(stays,) * len(Shown._fields))._replace(status=NO_MORE, buttons=NONE)
 
 
 class Mark(NamedTuple):
@@ -84,12 +86,12 @@ class Viewer:
         self._number = 0
         self._panels = ""
         self._known: list[tuple[Message, dict[str, Any]]] = []
-        self._allowed: Allowed | None = None
+        self._permits: Permits | None = None
         self._calls = 0
         self._words = WaitWords()
 
     def begin(self) -> None:
-        """A call begins to follow: it asks for the controls anew, for an earlier answer may have been lost."""
+        """A call begins to follow: the page asks for its lists anew, for an earlier answer may have been lost."""
         self._calls += 1
 
     def mark(self) -> Mark:
@@ -106,7 +108,7 @@ class Viewer:
         mark, view, engine = self.mark(), self._conversation.view(), self._service.status
         status = live_status(self._service, self._conversation, view)
         messages = self._said(view.messages)
-        permits = f"{Allowed.of(self._conversation, view).name(self._conversation.sid)} {self._calls}"
+        permits = Permits.of(self._conversation, view)
         for panels in self._catch_up(mark, status) or [self._panels]:
             self._panels = panels
             yield Shown(
@@ -115,13 +117,14 @@ class Viewer:
                 status=status_line(view, engine, mark.ahead, self._conversation.stepping.level, mark.about),
                 engine=engine_line(engine),
                 gauge=gauge(status.committed, status.max_ctx),
-                permits=permits,
+                buttons=permits.buttons(),
+                lists=f"{self._conversation.sid} {self._calls} {permits.lists()}",
             )
 
-    def permits(self) -> Permits:
-        """What the page's controls allow now."""
-        before, self._allowed = self._allowed, Allowed.of(self._conversation, self._conversation.view())
-        return self._allowed.permits(before)
+    def lists(self) -> Lists:
+        """What there is to choose from now; what the page has already is left alone, for something may be chosen."""
+        before, self._permits = self._permits, Permits.of(self._conversation, self._conversation.view())
+        return self._permits.updates(before)
 
     def _said(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         # Only what has changed is read again: a long chat costs no more per tick than its last message.

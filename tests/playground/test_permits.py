@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,11 +12,13 @@ import pytest
 
 from playground.conversation import Conversation
 from playground.handlers import Handlers
+from playground.history_controls import HistoryControls
 from playground.limits import TurnOptions
-from playground.permits import Permits
+from playground.page import Page
+from playground.permits import BUTTONS, Lists
 from playground.service import Service
 from playground.settings import Settings
-from playground.viewer import Viewer, Watch
+from playground.viewer import Shown, Viewer, Watch
 from tests.playground.fakes import FakeChat, FakeEngine
 
 PAGE = cast(Any, SimpleNamespace(session_hash="page"))
@@ -38,74 +41,90 @@ def opened(app: Service) -> tuple[Conversation, Viewer]:
     return talk, viewer
 
 
-def name(viewer: Viewer) -> str:
-    return list(viewer.show())[-1].permits
+def shown(viewer: Viewer) -> Shown:
+    return list(viewer.show())[-1]
 
 
-def usable(permits: Permits) -> set[str]:
-    return {field for field, update in permits._asdict().items() if update.get("interactive")}
+def usable(viewer: Viewer) -> set[str]:
+    return {name for name, can in zip(BUTTONS, shown(viewer).buttons, strict=True) if can == "1"}
+
+
+def decoding(talk: Conversation) -> None:
+    while talk.view().phase != "decoding":
+        time.sleep(0.001)
 
 
 def test_a_fresh_conversation_allows_a_message_and_nothing_else(app: Service) -> None:
-    talk, _ = opened(app)
-    assert usable(Handlers(app).permits(talk.sid, PAGE)) == {"send"}
+    assert usable(opened(app)[1]) == {"send"}
 
 
 def test_a_running_answer_can_be_stopped_and_a_stopped_one_continued(app: Service) -> None:
-    talk, _ = opened(app)
+    talk, viewer = opened(app)
     turn = talk.send("hello", TurnOptions(max_new=4000))
-    assert usable(Handlers(app).permits(talk.sid, PAGE)) == {"stop"}
-    while talk.view().phase != "decoding":
-        pass
+    assert usable(viewer) == {"stop"}
+    decoding(talk)
     talk.stop()
     turn.result(5)
-    allowed = usable(Handlers(app).permits(talk.sid, PAGE))
-    assert {"send", "resume", "again", "check", "clear", "edit", "rewind"} == allowed
+    assert usable(viewer) == set(BUTTONS) - {"stop"}
 
 
-def test_the_name_stays_while_an_answer_streams_and_changes_when_it_begins_and_ends(app: Service) -> None:
+def test_the_texts_stay_while_an_answer_streams(app: Service) -> None:
     talk, viewer = opened(app)
-    fresh = name(viewer)
     turn = talk.send("hello", TurnOptions(max_new=4000))
-    while talk.view().phase != "decoding":
-        pass
-    running, texts = name(viewer), set()
+    decoding(talk)
+    before, texts = shown(viewer), set()
     while len(texts) < 5:
         texts.add(talk.view().messages[-1][1])
-        assert name(viewer) == running
+        now = shown(viewer)
+        assert (now.buttons, now.lists) == (before.buttons, before.lists)
     talk.stop()
     turn.result(5)
-    assert len({fresh, running, name(viewer)}) == 3
+    after = shown(viewer)
+    assert after.buttons != before.buttons
 
 
-def test_two_conversations_at_rest_have_two_names(app: Service) -> None:
-    assert name(opened(app)[1]) != name(opened(app)[1])
+def test_two_conversations_at_rest_name_their_lists_apart(app: Service) -> None:
+    assert shown(opened(app)[1]).lists != shown(opened(app)[1]).lists
 
 
 def test_a_call_that_begins_to_follow_asks_again_for_an_answer_that_may_have_been_lost(app: Service) -> None:
     _, viewer = opened(app)
-    before = name(viewer)
+    before = shown(viewer).lists
     viewer.begin()
-    assert name(viewer) != before
+    assert shown(viewer).lists != before
 
 
 def test_lists_are_sent_once_so_that_a_choice_in_them_stays(app: Service) -> None:
-    talk, _ = opened(app)
+    talk, viewer = opened(app)
     talk.send("hello", TurnOptions(max_new=5)).result(5)
-    first = Handlers(app).permits(talk.sid, PAGE)
+    first, name = Handlers(app).lists(talk.sid, PAGE), shown(viewer).lists
     assert first.number["choices"] == [("1. hello", 0)] and first.point["choices"]
-    again = Handlers(app).permits(talk.sid, PAGE)
-    assert again.number == again.point == gr.skip() and usable(again) == usable(first)
+    again = Handlers(app).lists(talk.sid, PAGE)
+    assert again.number == again.point == gr.skip() and shown(viewer).lists == name
     talk.send("more", TurnOptions(max_new=5)).result(5)
-    assert len(Handlers(app).permits(talk.sid, PAGE).number["choices"]) == 2
+    assert len(Handlers(app).lists(talk.sid, PAGE).number["choices"]) == 2 and shown(viewer).lists != name
 
 
 def test_the_lists_of_the_conversation_that_was_left_are_emptied(app: Service) -> None:
     talk, _ = opened(app)
-    fresh = Handlers(app).permits(talk.sid, PAGE)
+    fresh = Handlers(app).lists(talk.sid, PAGE)
     assert fresh.number["choices"] == fresh.point["choices"] == []
 
 
 def test_a_page_that_follows_nothing_is_told_nothing(app: Service) -> None:
     talk = app.registry.new()
-    assert set(map(str, Handlers(app).permits(talk.sid, PAGE))) == {str(gr.skip())}
+    assert set(map(str, Handlers(app).lists(talk.sid, PAGE))) == {str(gr.skip())}
+
+
+def test_the_page_lists_its_outputs_and_buttons_in_the_order_of_their_names() -> None:
+    page = Page.__new__(Page)
+    names = {name: object() for name in (*Shown._fields, *BUTTONS, *Lists._fields)}
+    names |= {"pressable": names["buttons"], "choices": names["lists"]}
+    del names["buttons"], names["lists"]
+    page.history = cast(Any, HistoryControls.__new__(HistoryControls))
+    for name, component in names.items():
+        setattr(page.history if name in ("edit", "rewind", *Lists._fields) else page, name, component)
+    renamed = {"buttons": "pressable", "lists": "choices"}
+    assert page._outputs() == [names[renamed.get(field, field)] for field in Shown._fields]
+    assert page._buttons() == [names[name] for name in BUTTONS]
+    assert page.history.lists == [names[field] for field in Lists._fields]
