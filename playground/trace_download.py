@@ -23,8 +23,10 @@ def trace_download(service: Service, conversation: Conversation, *, messages: bo
     chat, trace = conversation.chat, conversation.trace
     if trace is None or (chat is None and not len(trace)):
         return ""
-    record = conversation.record
-    tokenizer = chat.session.engine.tokenizer if chat is not None else None if record is None else record.tokenizer
+    if chat is not None:
+        tokenizer = chat.session.engine.tokenizer
+    else:
+        tokenizer = None if conversation.record is None else conversation.record.tokenizer
     asked = conversation.asked.of(trace) if messages else {}
     name = trace_name(service.keeper.name_of(conversation.sid), trace.header.checkpoint, messages=bool(asked))
     packed = base64.b64encode(export_trace(trace, tokenizer, compressed=True, messages=asked))

@@ -85,6 +85,22 @@ def running(
 
 
 @contextmanager
+def fake_service(**engine_of: Any) -> Iterator[Service]:
+    """A service without a page, on a fake engine made with these arguments; that engine is its `engine`."""
+    from playground.service import Service
+    from playground.settings import Settings
+    from tests.playground.fakes import FakeChat, FakeEngine
+
+    service = Service(Settings(), lambda *_: cast(Any, FakeEngine(**engine_of)), cast(Any, FakeChat))
+    service.start()
+    assert service.wait(10)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+@contextmanager
 def tiny_service(folder: Path, max_ctx: int) -> Iterator[Service]:
     """A service without a page, on a tiny checkpoint that has loaded."""
     from engine import load_engine

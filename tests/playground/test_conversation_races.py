@@ -21,20 +21,16 @@ from playground.permits import BUTTONS, STAYS
 from playground.race.wire import answer_of
 from playground.sentences import NO_MORE
 from playground.service import Service
-from playground.settings import Settings
 from playground.store import Node, Said, StoreError, Talk
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.conftest import fake_service
 
 SHORT = TurnOptions(max_new=5)
 
 
 @pytest.fixture
 def app() -> Iterator[Service]:
-    app = Service(Settings(), lambda *_: cast(Any, FakeEngine(answer=200)), cast(Any, FakeChat))
-    app.start()
-    assert app.wait(10)
-    yield app
-    app.close()
+    with fake_service(answer=200) as app:
+        yield app
 
 
 def test_what_is_deleted_while_it_is_being_kept_does_not_come_back(

@@ -21,9 +21,9 @@ from playground.exchange.trace_file import trace_of
 from playground.handlers import Handlers
 from playground.limits import TurnOptions
 from playground.service import Service
-from playground.settings import Settings
+from tests.playground.conftest import fake_service
 from tests.playground.evil_corpus import CORPUS
-from tests.playground.fakes import FakeChat, FakeEngine, FakeTokenizer
+from tests.playground.fakes import FakeTokenizer
 from tests.playground.synthetic import SyntheticSession
 
 SHORT = TurnOptions(max_new=5)
@@ -31,11 +31,8 @@ SHORT = TurnOptions(max_new=5)
 
 @pytest.fixture
 def app() -> Iterator[Service]:
-    app = Service(Settings(), lambda *_: cast(Any, FakeEngine(answer=200)), cast(Any, FakeChat))
-    app.start()
-    assert app.wait(10)
-    yield app
-    app.close()
+    with fake_service(answer=200) as app:
+        yield app
 
 
 def taken_along(app: Service, sid: str, **asked: Any) -> tuple[str, bytes]:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -17,21 +17,16 @@ from playground.handlers import Handlers
 from playground.limits import TurnOptions
 from playground.page import build_page
 from playground.service import Service
-from playground.settings import Settings
 from playground.viewer import Shown
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.conftest import fake_service
 
 LONG = TurnOptions(max_new=4000)
 
 
 @pytest.fixture
 def app() -> Iterator[Service]:
-    engine = FakeEngine(pace=0.02, answer=4000)
-    app = Service(Settings(), lambda *_: cast(Any, engine), cast(Any, FakeChat))
-    app.start()
-    assert app.wait(10)
-    yield app
-    app.close()
+    with fake_service(pace=0.02, answer=4000) as app:
+        yield app
 
 
 def run(work: Any) -> Any:

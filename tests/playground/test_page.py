@@ -92,17 +92,22 @@ def test_a_duplicated_tab_begins_its_own_session(fake_app: RunningApp, tab: Open
     expect(two.questions()).to_have_count(0)
 
 
-def test_a_link_opens_a_given_session_and_the_loser_of_a_race_is_told(fake_app: RunningApp, tab: OpenTab) -> None:
+def test_a_link_opens_a_given_session_and_the_loser_of_a_race_is_told(
+    fake_app: RunningApp, tab: OpenTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = tab(fake_app.url)
     one.send("shared")
     one.expect_idle()
     two = tab(f"{fake_app.url}?s={one.sid}")
     assert two.sid == one.sid
     expect(two.questions()).to_have_count(1)
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.5)
     one.send("from the first")
-    two.press_send("from the second")
+    two.write("from the second")
+    two.page.locator("#message textarea").press("Enter")  # Send is off as soon as this tab has heard of the answer
     expect(two.page.locator("#refusal")).to_contain_text("already answering")
     expect(two.page.locator("#message textarea")).to_have_value("from the second")
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.005)
     two.expect_idle()
     expect(two.questions()).to_have_count(2)
     one.expect_idle()

@@ -17,21 +17,16 @@ from playground.limits import TurnOptions
 from playground.page import Page
 from playground.permits import BUTTONS, Lists
 from playground.service import Service
-from playground.settings import Settings
 from playground.viewer import Shown, Viewer, Watch
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.conftest import fake_service
 
 PAGE = cast(Any, SimpleNamespace(session_hash="page"))
 
 
 @pytest.fixture
 def app() -> Iterator[Service]:
-    engine = FakeEngine(pace=0.01, answer=4000)
-    app = Service(Settings(), lambda *_: cast(Any, engine), cast(Any, FakeChat))
-    app.start()
-    assert app.wait(10)
-    yield app
-    app.close()
+    with fake_service(pace=0.01, answer=4000) as app:
+        yield app
 
 
 def opened(app: Service) -> tuple[Conversation, Viewer]:

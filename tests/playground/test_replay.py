@@ -29,18 +29,11 @@ from playground.replay.uploads import Uploads
 from playground.service import Service
 from playground.settings import Settings
 from playground.viewer import Viewer, full
+from tests.playground.still_clock import Clock
 from tests.playground.test_exchange_trace import LINES, PACKED, REFUSED
 
 OTHER_THERE = {"sid", "e", "n", "y"}
 """Of a stream, and not of what it shows; `y` is what the machine holds."""
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def bare_service() -> Service:

@@ -35,11 +35,12 @@ def test_an_address_that_nobody_knows_is_put_right(fake_app: RunningApp, tab: Op
 def test_an_idle_tab_follows_what_another_one_does(
     fake_app: RunningApp, tab: OpenTab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fake_app.service.engine, "pace", 0.15)  # a turn of several looks at the server
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.5)  # it runs until the other tab has looked
     one = tab(fake_app.url)
     two = tab(f"{fake_app.url}?s={one.sid}")
     one.send("from the first")
     expect(two.page.locator("#stop")).to_be_enabled(timeout=8000)
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.005)
     two.expect_idle()
     one.expect_idle()
     said = fake_app.service.registry.get(one.sid).view().messages[-1][1].strip()
@@ -53,13 +54,18 @@ def test_an_idle_tab_follows_what_another_one_does(
         assert each.page.evaluate("() => window.__draftscope.state.rounds.length") == 0
 
 
-def test_a_refusal_goes_when_what_ran_has_ended(fake_app: RunningApp, tab: OpenTab) -> None:
+def test_a_refusal_goes_when_what_ran_has_ended(
+    fake_app: RunningApp, tab: OpenTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = tab(fake_app.url)
     two = tab(f"{fake_app.url}?s={one.sid}")
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.5)
     one.send("from the first")
-    two.press_send("from the second")
+    two.write("from the second")
+    two.page.locator("#message textarea").press("Enter")  # Send is off as soon as this tab has heard of the answer
     refusal = two.page.locator("#refusal")
     expect(refusal).to_contain_text("already answering")
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.005)
     two.expect_idle()
     expect(refusal).to_have_text("")
     expect(two.page.locator("#message textarea")).to_have_value("from the second")

@@ -9,14 +9,8 @@ from pathlib import Path
 import pytest
 
 from playground.store import Store, StoreError
+from tests.playground.still_clock import Clock
 from tests.playground.talks import OTHER, SID, path, texts
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

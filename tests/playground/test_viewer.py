@@ -12,21 +12,16 @@ import pytest
 
 from playground.limits import TurnOptions
 from playground.service import Service
-from playground.settings import Settings
 from playground.status import engine_line, gauge, status_line
 from playground.view import Outcome, View
 from playground.viewer import Viewer, full, live_status, shown_message
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.conftest import fake_service
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    engine = FakeEngine(pace=0.01, answer=200)
-    app = Service(Settings(), lambda settings, progress: cast(Any, engine), cast(Any, FakeChat))
-    app.start()
-    assert app.wait(5)
-    yield app
-    app.close()
+    with fake_service(pace=0.01, answer=200) as app:
+        yield app
 
 
 def text_of(message: dict[str, Any]) -> str:

@@ -18,16 +18,7 @@ from playground.viewer import Viewer
 from playground.wait_words import STEADY_S, WaitWords, about, for_the_engine
 from playground.worker import Wait, Worker
 from tests.playground.measuring_fakes import MeasuredEngine, eventually, ready_service
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.playground.still_clock import Clock
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from playground.worker import Worker
+from tests.playground.still_clock import Clock
 
 
 @pytest.fixture
@@ -234,13 +235,6 @@ def test_one_that_has_not_begun_ends_at_once(worker: Worker) -> None:
     assert ran.is_set()
     held.set()
     worker.end_soon("nobody")
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.mark.parametrize(
