@@ -76,6 +76,12 @@ def test_an_answer_streams_without_a_jump_and_leaves_its_figures_below(fake_app:
     expect(foot).to_have_attribute("data-foot", re.compile(r"^[\d.]+ tokens/s · 121 tokens · \d+% of \d+ drafts kept$"))
     expect(foot).to_have_attribute("data-foot-plain", re.compile(r"^121 tokens: \d+ guessed ahead and kept"))
     assert shifted(page) < STILL
+    drawn = "(foot) => getComputedStyle(foot, '::after').content"
+    assert "drafts kept" in foot.evaluate(drawn)
+    page.get_by_role("radio", name="Student").click()
+    page.wait_for_function("() => document.body.dataset.level === 'student'")
+    assert "guessed ahead and kept" in foot.evaluate(drawn)
+    page.get_by_role("radio", name="Engineer").click()
     page.evaluate(PUSH)
     page.wait_for_timeout(200)
     assert shifted(page) > STILL, "the measure sees a jump"

@@ -48,7 +48,7 @@ function createFatePanel(root, view) {
     frame.plot.draw(traces, {
       dragmode: view.dragmode, margin: { l: left, t: 26, b: 42 }, shapes: turnLines(colours, range),
       xaxis: { range, title: { text: 'verify round' }, tickformat: 'd', showgrid: false, nticks: 8 },
-      yaxis: { range: [-0.6, rows + 0.6], fixedrange: true, showgrid: false, tickvals: [...ticks, rows], ticktext: [...ticks.map((i) => `${i + 1}`), 'trunk’s'], title: { text: 'draft' } },
+      yaxis: { range: [-0.6, rows + 0.6], fixedrange: true, showgrid: false, tickvals: [...ticks, rows], ticktext: [...ticks.map((i) => `${i + 1}`), 'model’s'], title: { text: 'draft' } },
     }, colours);
     overview.draw(colours, range);
     controls(range);

@@ -1,6 +1,6 @@
 // Which rounds the round-by-round panels show: the newest while following, else where the user went. Shared by two panels.
 function createWindow() {
-  const MOST = 160, LEAST = 24, CELL = 9;
+  const MOST = 160, LEAST = 24, CELL = 12; // pixels: in a narrower column a hatch or a cross is noise
   const view = { follow: true, range: null, dragmode: 'zoom' };
   const pills = [];
   view.first = () => store.state.rounds[0]?.r ?? 1;
