@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from playground.settings import Settings
 
 QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+NO_REFUSAL = "() => ''"
+"""Runs when a box was changed: a refusal was of what stood there before."""
 ALERT = '<p class="says dm-refusal" role="alert"></p>'
 QUIET = '<p class="says" role="status" aria-live="polite"></p>'
 FREE = "A Hub id, a local folder, a .gguf file, or default."
@@ -78,7 +80,10 @@ class ModelControls:
         picked = self.pairs.select(self.pick, None, [self.checkpoint, self.drafter, self.refusal], **QUICK)
         named = self.checkpoint.input(self.suggest, [self.checkpoint], [self.drafter], **QUICK)
         for event in (picked.then, named.then, self.drafter.input):
-            event(self.weighed, [self.checkpoint, self.drafter], [self.says, self.refusal], **QUICK)
+            event(self.outlook, [self.checkpoint, self.drafter], [self.says], **QUICK)
+        for box in (self.checkpoint, self.drafter):
+            # By the page itself, at once: an answer of the server's could come after the refusal of the next press.
+            box.input(None, None, [self.refusal], js=NO_REFUSAL, **QUICK)
 
     def opened(self, sid: str, *drafter: object) -> tuple[Any, ...]:
         """A page has its session: both views, the buttons, and the page's own drafter."""
@@ -140,10 +145,6 @@ class ModelControls:
             return " ".join(outlook(wanted, machine_of(self._service, self._free)))
         except EngineError as error:  # the device itself is not there
             return str(error)
-
-    def weighed(self, checkpoint: object, drafter: object) -> tuple[str, str]:
-        """Other boxes: their outlook, and no refusal, for that was of the former ones."""
-        return self.outlook(checkpoint, drafter), ""
 
     def reading(self, data: object) -> str:
         """What the view of the running model shows, as JSON; '' for an id that is not known."""

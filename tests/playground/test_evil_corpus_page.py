@@ -141,12 +141,13 @@ def test_race_sweep_and_models_take_them_as_text(app: RunningApp, context: Brows
     assert witness.faults(page) == []
 
     show(page, "Models", "#models_form")
-    box = page.locator("#models_checkpoint input")
+    box, refusal = page.locator("#models_checkpoint input"), page.locator("#models_refusal .says")
     for text in (SCRIPTS[3], COVERS[0], "a/${window.evil=1}"):
         box.fill(text)
         box.press("Enter")
+        expect(refusal).to_have_text("")
         page.locator("#models_load").click()
-        expect(page.locator("#models_refusal .says")).to_contain_text("is not a checkpoint reference")
+        expect(refusal).to_contain_text("is not a checkpoint reference")
     assert witness.faults(page) == []
 
 

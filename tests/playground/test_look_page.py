@@ -90,6 +90,19 @@ def test_an_answer_streams_without_a_jump_and_leaves_its_figures_below(fake_app:
     expect(foot).to_have_attribute("data-foot", re.compile("121 tokens"), timeout=30_000)
 
 
+def test_what_stands_left_of_the_charts_stays_in_sight_beside_them(fake_app: RunningApp, tab: OpenTab) -> None:
+    page = tab(fake_app.url, width=1280, height=800).page
+    edges = """() => ['#left', '#right'].map((part) => {
+      const { top, bottom } = document.querySelector(part).getBoundingClientRect();
+      return { top, bottom };
+    })"""
+    left, right = page.evaluate(edges)
+    assert left["top"] == right["top"] > 0 and right["bottom"] > left["bottom"] + 200, "the page begins with both"
+    page.evaluate("() => window.scrollTo(0, document.body.scrollHeight)")
+    left, right = page.evaluate(edges)
+    assert left["top"] < 0 and 400 < left["bottom"] <= 800
+
+
 def test_send_and_stop_stand_in_one_place_and_the_one_that_works_is_on_top(
     fake_app: RunningApp, tab: OpenTab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

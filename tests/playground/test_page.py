@@ -33,12 +33,14 @@ def test_a_turn_streams_into_chat_and_panels(fake_app: RunningApp, tab: OpenTab)
     expect(one.page.locator("#gauge")).to_contain_text("0 / 4,096")
 
 
-def test_stop_then_continue(fake_app: RunningApp, tab: OpenTab) -> None:
+def test_stop_then_continue(fake_app: RunningApp, tab: OpenTab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.2)  # it has not ended when Stop is pressed
     one = tab(fake_app.url)
     one.send("hello")
     expect(one.answers()).to_have_count(1)
     one.page.locator("#stop").click()
     one.expect_idle(5)
+    monkeypatch.setattr(fake_app.service.engine, "pace", 0.01)
     before = one.answer()
     assert "Continue goes on" in one.says() and before.startswith("w")
     one.page.locator("#continue").click()
@@ -159,8 +161,11 @@ def test_a_small_screen_has_no_sideways_scroll_and_chat_comes_first(
 
 def test_a_small_screen_shows_the_examples_whole_and_no_lone_dot(fake_app: RunningApp, tab: OpenTab) -> None:
     one = tab(fake_app.url, width=390, height=844)
-    chat, example = one.page.locator("#chat").bounding_box(), one.page.locator("#chat .example").last.bounding_box()
-    assert chat and example and example["y"] + example["height"] <= chat["y"] + chat["height"] - 8
+    inside = """() => {
+      const end = (part) => part.getBoundingClientRect().bottom, examples = document.querySelectorAll('#chat .example');
+      return examples.length === 3 && end([...examples].at(-1)) <= end(document.querySelector('#chat')) - 8;
+    }"""
+    one.page.wait_for_function(inside, timeout=10_000)
     assert "·" not in one.page.locator("footer").inner_text()
 
 

@@ -43,7 +43,7 @@ CHECKS: tuple[Check, ...] = (
 def rich(browser: Any) -> Iterator[tuple[Visit, Rich]]:
     """The page, at rest after the whole session came in over the wire."""
     demo = Rich(interval=0.002)
-    at = Visit(browser, demo, width=1800)
+    at = Visit(browser, demo, width=2400)  # every round is in sight
     at.page.click("#run")
     at.page.wait_for_function(DONE, timeout=60_000)
     at.page.evaluate("(plain) => { window.__draftscope.plain = plain; }", state_checks.PLAIN)
