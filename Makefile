@@ -11,13 +11,13 @@ TEST_JOBS ?= 2
 run: $(VENV)/.run-stamp fetch
 	$(BIN)/python app.py --host $(HOST) --port $(PORT)
 
-# What needs no browser side by side; pages one after another, for their tests look at clocks.
+# Side by side; a file of browser tests stays together, for its tests share a running app.
 test: $(VENV)/.dev-stamp chromium fetch
 ifdef PYTEST_ARGS
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 else
 	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist worksteal -m "not ui"
-	$(BIN)/python -m pytest -m ui
+	$(BIN)/python -m pytest -n $(TEST_JOBS) --dist loadfile -m ui
 endif
 
 bench: $(VENV)/.run-stamp fetch

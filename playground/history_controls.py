@@ -57,7 +57,8 @@ class HistoryControls:
         self, do: Handlers, sid: gr.Textbox, options: Sequence[Any], refusal: gr.HTML, quick: dict[str, Any]
     ) -> list[Any]:
         """Connect the controls; returns the events after which the conversation is shown anew."""
-        self.number.input(do.load_message, [self.number, sid], [self.text], **quick)
+        # Not `input`, which fires twice: the later answer would overwrite what is typed in between.
+        self.number.select(do.load_message, [self.number, sid], [self.text], **quick)
         return [
             self.edit.click(do.edit, [self.number, self.text, sid, *options], [self.text, refusal], **quick),
             self.rewind.click(do.rewind, [self.point, sid], [refusal], **quick),
