@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import os
 import socket
@@ -51,17 +50,6 @@ def prepare_environment() -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for name in FORBIDDEN:
         os.environ.pop(name, None)
-    remember_missing("matplotlib")
-
-
-def remember_missing(name: str) -> None:
-    """Note that module `name` is not installed, if so; trying to import it then fails at once.
-
-    Gradio tries to import Matplotlib twice for each thing a page is told, and Python searches every folder of its path
-    again each time: a third of what a viewer costs.
-    """
-    if name not in sys.modules and importlib.util.find_spec(name) is None:
-        sys.modules[name] = None  # type: ignore[assignment]  # what Python's own documentation gives it to mean
 
 
 def check_port(settings: Settings) -> None:

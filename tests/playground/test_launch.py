@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import socket
 import subprocess
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from playground.launch import FORBIDDEN, check_port, main, prepare_environment, remember_missing
+from playground.launch import FORBIDDEN, check_port, main, prepare_environment
 from playground.settings import Settings, SettingsError
 
 ROOT = Path(__file__).parents[2]
@@ -60,32 +59,3 @@ def test_nothing_calls_home_and_nothing_opens_by_accident(monkeypatch: pytest.Mo
     prepare_environment()
     assert os.environ["GRADIO_ANALYTICS_ENABLED"] == "False"
     assert not set(FORBIDDEN) & set(os.environ)
-
-
-def test_a_missing_module_is_not_searched_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "no_such_module_anywhere"
-    monkeypatch.delitem(sys.modules, name, raising=False)
-    remember_missing(name)
-    searched: list[str] = []
-
-    class Finder:
-        @staticmethod
-        def find_spec(fullname: str, path: object = None, target: object = None) -> None:
-            searched.append(fullname)
-
-    monkeypatch.setattr(sys, "meta_path", [Finder, *sys.meta_path])
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module(name)
-    assert not searched
-    monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ModuleNotFoundError):
-        importlib.import_module(name)
-    assert searched == [name], "the finder counts"
-
-
-def test_a_module_that_is_there_stays_to_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "this", raising=False)
-    remember_missing("this")
-    assert "this" not in sys.modules, "neither marked nor imported"
-    remember_missing("pytest")
-    assert sys.modules["pytest"] is pytest
