@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -85,13 +86,16 @@ def running(
 
 
 @contextmanager
-def fake_service(**engine_of: Any) -> Iterator[Service]:
-    """A service without a page, on a fake engine made with these arguments; that engine is its `engine`."""
+def fake_service(places: int | None = None, **engine_of: Any) -> Iterator[Service]:
+    """A service without a page, on a fake engine made with these arguments, with slots for so many `places`."""
     from playground.service import Service
     from playground.settings import Settings
     from tests.playground.fakes import FakeChat, FakeEngine
 
-    service = Service(Settings(), lambda *_: cast(Any, FakeEngine(**engine_of)), cast(Any, FakeChat))
+    engine: Any = FakeEngine(**engine_of)
+    if places is not None:
+        engine.slots = SimpleNamespace(count=places, nbytes=0)
+    service = Service(Settings(), lambda *_: engine, cast(Any, FakeChat))
     service.start()
     assert service.wait(10)
     try:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import Any, cast
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -14,25 +12,15 @@ from playground import turn_callbacks
 from playground.conversation import Conversation
 from playground.limits import TurnOptions
 from playground.service import Service
-from playground.settings import Settings
-from tests.playground.fakes import FakeChat, FakeEngine
+from tests.playground.conftest import fake_service
 
 LONG = TurnOptions(max_new=600, burst=256, drafter="none", draft_len=0)
 PACE_S = 0.03
 """Of a round; a burst of 256 takes more than seven seconds."""
 
 
-@contextmanager
-def serving(places: int) -> Iterator[Service]:
-    engine = FakeEngine(pace=PACE_S, answer=10_000)
-    engine.slots = SimpleNamespace(count=places, nbytes=0)  # type: ignore[attr-defined]
-    service = Service(Settings(), lambda *_: cast(Any, engine), cast(Any, FakeChat))
-    service.start()
-    assert service.wait(10)
-    try:
-        yield service
-    finally:
-        service.close()
+def serving(places: int) -> AbstractContextManager[Service]:
+    return fake_service(places, pace=PACE_S, answer=10_000)
 
 
 def begun(talk: Conversation) -> bool:
