@@ -44,7 +44,7 @@ class Shown(NamedTuple):
     engine: str
     gauge: str
     buttons: str
-    """Which of them can be pressed; the page's script sets them when it changes."""
+    """Which of `permits.BUTTONS` can be pressed; the page's script sets them when this changes."""
     lists: str
     """Names what there is to choose from; the page asks for it when the name changes."""
 

@@ -1,4 +1,4 @@
-"""What the controls allow: asked for only when it changes, and never older than what the page shows."""
+"""What the controls allow: texts that change only when it does, and lists that are sent once."""
 
 from __future__ import annotations
 
