@@ -61,16 +61,16 @@ def test_a_file_names_no_path_and_its_ids_serve_again_on_the_same_model() -> Non
 @pytest.mark.parametrize(
     ("file", "says"),
     [
-        (None, "did not arrive whole"),
-        ("%%%", "did not arrive whole"),
-        (base64.b64encode(b"no gzip").decode(), "did not arrive whole"),
-        (packed(b"x" * 1000)[:-24], "did not arrive whole"),
-        (packed(b"hello"), "is not a heading with the name"),
-        (packed(b"{}"), "is not a conversation of Draftscope"),
-        (packed(b"{"), "is not JSON"),
-        (packed(b"\xff\xfe"), "not UTF-8"),
-        (packed(b" " * (LARGEST + 1)), "larger than the 8 MiB"),
-        (packed(file_of(Talk(), "json")["text"].encode()), "holds no message"),
+        pytest.param(None, "did not arrive whole", id="nothing"),
+        pytest.param("%%%", "did not arrive whole", id="no_base64"),
+        pytest.param(base64.b64encode(b"no gzip").decode(), "did not arrive whole", id="no_gzip"),
+        pytest.param(packed(b"x" * 1000)[:-24], "did not arrive whole", id="cut_short"),
+        pytest.param(packed(b"hello"), "is not a heading with the name", id="prose"),
+        pytest.param(packed(b"{}"), "is not a conversation of Draftscope", id="an_empty_object"),
+        pytest.param(packed(b"{"), "is not JSON", id="broken_json"),
+        pytest.param(packed(b"\xff\xfe"), "not UTF-8", id="bytes"),
+        pytest.param(packed(b" " * (LARGEST + 1)), "larger than the 8 MiB", id="too_large"),
+        pytest.param(packed(file_of(Talk(), "json")["text"].encode()), "holds no message", id="no_messages"),
     ],
 )
 def test_what_is_no_file_of_ours_is_one_sentence(start: Start, file: object, says: str) -> None:

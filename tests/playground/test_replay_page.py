@@ -209,6 +209,7 @@ FOREIGN = "\n".join([LINES[0], json.dumps({"kind": "turn", "surprise": 1})]).enc
         (b"\xff\xfe\x00", "not UTF-8"),
         (gzip.compress("\n".join([LINES[0], *["{}"] * 60_000]).encode()), "60,000 events"),
     ],
+    ids=["cut", "large", "other_json", "long_line", "foreign_field", "number", "bytes", "many_events"],
 )
 def test_a_file_that_is_none_is_refused_in_a_sentence(
     fake_app: RunningApp, tab: OpenTab, data: bytes, sentence: str
