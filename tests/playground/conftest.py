@@ -87,15 +87,18 @@ def running(
 
 @contextmanager
 def fake_service(places: int | None = None, **engine_of: Any) -> Iterator[Service]:
-    """A service without a page, on a fake engine made with these arguments, with slots for so many `places`."""
+    """A service without a page, on a fake engine made anew at each load, with slots for so many `places`."""
     from playground.service import Service
     from playground.settings import Settings
     from tests.playground.fakes import FakeChat, FakeEngine
 
-    engine: Any = FakeEngine(**engine_of)
-    if places is not None:
-        engine.slots = SimpleNamespace(count=places, nbytes=0)
-    service = Service(Settings(), lambda *_: engine, cast(Any, FakeChat))
+    def load(*_: object) -> Any:
+        engine: Any = FakeEngine(**engine_of)
+        if places is not None:
+            engine.slots = SimpleNamespace(count=places, nbytes=0)
+        return engine
+
+    service = Service(Settings(), load, cast(Any, FakeChat))
     service.start()
     assert service.wait(10)
     try:
