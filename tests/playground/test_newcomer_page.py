@@ -39,6 +39,18 @@ def elsewhere() -> Iterator[RunningApp]:
         yield app
 
 
+def test_the_box_to_write_in_is_whole_on_the_first_screen_of_a_phone(app: RunningApp, tab: Callable[..., Tab]) -> None:
+    """Teeth: it is cut off with the height that the chat has on a large screen."""
+    page = tab(app.url, width=390, height=844).page
+    expect(page.locator("#engine")).to_contain_text("Exactness")  # the header has its full height
+    page.locator("#send:not([disabled])").wait_for()
+    ends = "() => document.querySelector('#message').getBoundingClientRect().bottom"
+    assert page.evaluate("() => scrollY") == 0
+    assert page.evaluate(ends) <= 844
+    page.add_style_tag(content="#chat#chat#chat { height: min(58vh, 620px) !important; }")
+    assert page.evaluate(ends) > 844
+
+
 def test_from_the_first_look_to_a_trace_that_opens_elsewhere(
     app: RunningApp, elsewhere: RunningApp, tab: Callable[..., Tab], tmp_path: Path
 ) -> None:
