@@ -107,19 +107,19 @@ class Viewer:
         """The present values of the outputs; more than once when the panels need several deltas to catch up."""
         mark, view, engine = self.mark(), self._conversation.view(), self._service.status
         status = live_status(self._service, self._conversation, view)
-        messages = self._said(view.messages)
         permits = Permits.of(self._conversation, view)
+        shown = Shown(
+            chat=self._said(view.messages),
+            panels=self._panels,
+            status=status_line(view, engine, mark.ahead, self._conversation.stepping.level, mark.about),
+            engine=engine_line(engine),
+            gauge=gauge(status.committed, status.max_ctx),
+            buttons=permits.buttons(),
+            lists=f"{self._conversation.sid} {self._calls} {permits.lists()}",
+        )
         for panels in self._catch_up(mark, status) or [self._panels]:
             self._panels = panels
-            yield Shown(
-                chat=messages,
-                panels=panels,
-                status=status_line(view, engine, mark.ahead, self._conversation.stepping.level, mark.about),
-                engine=engine_line(engine),
-                gauge=gauge(status.committed, status.max_ctx),
-                buttons=permits.buttons(),
-                lists=f"{self._conversation.sid} {self._calls} {permits.lists()}",
-            )
+            yield shown._replace(panels=panels)
 
     def lists(self) -> Lists:
         """What there is to choose from now; what the page has already is left alone, for something may be chosen."""

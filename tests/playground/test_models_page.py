@@ -85,7 +85,9 @@ def test_begin_refuses_in_a_sentence(ran: tuple[Service, GatedLoads]):
     assert loads.made[1:] == []
 
 
-def test_a_wrong_path_is_told_once_and_goes_with_the_next_choice(ran: tuple[Service, GatedLoads], tmp_path: Path):
+def test_a_wrong_path_is_told_once_and_the_outlook_of_another_choice_is_its_own(
+    ran: tuple[Service, GatedLoads], tmp_path: Path
+):
     app, loads = ran
     controls, sid = controls_of(app), app.registry.new().sid
     for wrong in ("/no/such/place", "a b"):

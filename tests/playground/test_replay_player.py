@@ -13,8 +13,8 @@ from playground.replay.facts import facts_of
 from playground.replay.player import LONGEST_TICK_S, Player
 from playground.replay.replays import Replays
 from tests.playground.plays import act, play
+from tests.playground.still_clock import Clock
 from tests.playground.synthetic import SyntheticSession
-from tests.playground.test_replay import Clock
 from tests.playground.words import WordTokenizer
 
 
